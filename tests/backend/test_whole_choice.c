@@ -3,7 +3,7 @@
 #include "backend/cuda/stack/stack_choice.h"
 #include "check.h"
 
-static const struct whole_limits h200 = {.multiprocessors = 132, .shared_bytes = 227 * 1024};
+static const struct stack_limits h200 = {.multiprocessors = 132, .shared_bytes = 227 * 1024};
 
 /* A trained stack of these widths, the last one 0. */
 static struct chain stack(const int32_t *widths)
@@ -21,11 +21,11 @@ static struct chain stack(const int32_t *widths)
 TEST(narrow_networks_take_one_block)
 {
     const struct chain small = STACK(4, 3, 4, 5, 1), wide = STACK(4, 33, 1);
-    CHECK_EQUAL_INT(whole_choose(&small, TEAM_BATCH_MOST + 1, &h200), WHOLE_BLOCK);
-    CHECK_EQUAL_INT(whole_choose(&small, 64, &h200), WHOLE_BLOCK);
-    CHECK_EQUAL_INT(whole_choose(&small, 65, &h200), WHOLE_MANY);
-    CHECK_EQUAL_INT(whole_choose(&small, 1000000, &h200), WHOLE_MANY);
-    CHECK_EQUAL_INT(whole_choose(&wide, 10, &h200), WHOLE_GRID);
+    CHECK_EQUAL_INT(stack_choose(&small, FOUR_WARPS_BATCH_MOST + 1, &h200), STACK_BLOCK);
+    CHECK_EQUAL_INT(stack_choose(&small, 64, &h200), STACK_BLOCK);
+    CHECK_EQUAL_INT(stack_choose(&small, 65, &h200), STACK_REPLICAS);
+    CHECK_EQUAL_INT(stack_choose(&small, 1000000, &h200), STACK_REPLICAS);
+    CHECK_EQUAL_INT(stack_choose(&wide, 10, &h200), STACK_GRID);
 }
 
 /* Kernels without branches: for few layers, of the usual activations. */
@@ -33,28 +33,28 @@ TEST(the_narrowest_take_one_warp_or_a_team)
 {
     struct chain small = STACK(4, 3, 4, 5, 1), one = STACK(4, 3), deep = STACK(4, 3, 3, 3, 3, 1);
     const struct chain wide = STACK(4, 9, 1);
-    CHECK_EQUAL_INT(whole_choose(&small, 1, &h200), WHOLE_WARP);
-    CHECK_EQUAL_INT(whole_choose(&small, 2, &h200), WHOLE_TEAM);
-    CHECK_EQUAL_INT(whole_choose(&small, TEAM_BATCH_MOST, &h200), WHOLE_TEAM);
-    CHECK_EQUAL_INT(whole_choose(&one, 1, &h200), WHOLE_BLOCK);
-    CHECK_EQUAL_INT(whole_choose(&deep, 1, &h200), WHOLE_BLOCK);
-    CHECK_EQUAL_INT(whole_choose(&wide, 1, &h200), WHOLE_BLOCK);
+    CHECK_EQUAL_INT(stack_choose(&small, 1, &h200), STACK_WARP);
+    CHECK_EQUAL_INT(stack_choose(&small, 2, &h200), STACK_FOUR_WARPS);
+    CHECK_EQUAL_INT(stack_choose(&small, FOUR_WARPS_BATCH_MOST, &h200), STACK_FOUR_WARPS);
+    CHECK_EQUAL_INT(stack_choose(&one, 1, &h200), STACK_BLOCK);
+    CHECK_EQUAL_INT(stack_choose(&deep, 1, &h200), STACK_BLOCK);
+    CHECK_EQUAL_INT(stack_choose(&wide, 1, &h200), STACK_BLOCK);
     small.layer[3].activation = ACTIVATION_NONE;
-    CHECK_EQUAL_INT(whole_choose(&small, 1, &h200), WHOLE_WARP);
+    CHECK_EQUAL_INT(stack_choose(&small, 1, &h200), STACK_WARP);
     small.layer[3].activation = ACTIVATION_RELU;
-    CHECK_EQUAL_INT(whole_choose(&small, 1, &h200), WHOLE_BLOCK);
+    CHECK_EQUAL_INT(stack_choose(&small, 1, &h200), STACK_BLOCK);
     small.layer[3].activation = ACTIVATION_NONE;
     small.layer[1].activation = ACTIVATION_RELU;
-    CHECK_EQUAL_INT(whole_choose(&small, 1, &h200), WHOLE_BLOCK);
+    CHECK_EQUAL_INT(stack_choose(&small, 1, &h200), STACK_BLOCK);
 }
 
 TEST(larger_ones_take_the_grid_at_small_batches)
 {
     const struct chain large = STACK(4, 1600, 2600, 1600, 2500, 1), wide = STACK(8, 64, 33);
-    CHECK_EQUAL_INT(whole_choose(&large, 3, &h200), WHOLE_GRID);
-    CHECK_EQUAL_INT(whole_choose(&large, GRID_BATCH_MOST, &h200), WHOLE_GRID);
-    CHECK_EQUAL_INT(whole_choose(&large, GRID_BATCH_MOST + 1, &h200), WHOLE_NONE);
-    CHECK_EQUAL_INT(whole_choose(&wide, 3, &h200), WHOLE_NONE); /* its last layer is too wide */
+    CHECK_EQUAL_INT(stack_choose(&large, 3, &h200), STACK_GRID);
+    CHECK_EQUAL_INT(stack_choose(&large, GRID_BATCH_MOST, &h200), STACK_GRID);
+    CHECK_EQUAL_INT(stack_choose(&large, GRID_BATCH_MOST + 1, &h200), STACK_NONE);
+    CHECK_EQUAL_INT(stack_choose(&wide, 3, &h200), STACK_NONE); /* its last layer is too wide */
 }
 
 /* As an optimiser makes it that keeps so many numbers of each weight. */
@@ -71,13 +71,13 @@ TEST(what_optimisers_keep_decides)
     const struct chain small = learnt(STACK(4, 3, 4, 5, 1), 2), wide = learnt(STACK(4, 33, 1), 0);
     const struct chain deep = STACK(32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32);
     const struct chain once = learnt(deep, 1), twice = learnt(deep, 2);
-    CHECK_EQUAL_INT(whole_choose(&small, 1, &h200), WHOLE_TEAM);
-    CHECK_EQUAL_INT(whole_choose(&small, TEAM_BATCH_MOST, &h200), WHOLE_TEAM);
-    CHECK_EQUAL_INT(whole_choose(&small, TEAM_BATCH_MOST + 1, &h200), WHOLE_BLOCK);
-    CHECK_EQUAL_INT(whole_choose(&wide, 1, &h200), WHOLE_NONE);
-    CHECK_EQUAL_INT(whole_choose(&deep, 1, &h200), WHOLE_BLOCK);
-    CHECK_EQUAL_INT(whole_choose(&once, 1, &h200), WHOLE_BLOCK);
-    CHECK_EQUAL_INT(whole_choose(&twice, 1, &h200), WHOLE_NONE); /* it does not fit */
+    CHECK_EQUAL_INT(stack_choose(&small, 1, &h200), STACK_FOUR_WARPS);
+    CHECK_EQUAL_INT(stack_choose(&small, FOUR_WARPS_BATCH_MOST, &h200), STACK_FOUR_WARPS);
+    CHECK_EQUAL_INT(stack_choose(&small, FOUR_WARPS_BATCH_MOST + 1, &h200), STACK_BLOCK);
+    CHECK_EQUAL_INT(stack_choose(&wide, 1, &h200), STACK_NONE);
+    CHECK_EQUAL_INT(stack_choose(&deep, 1, &h200), STACK_BLOCK);
+    CHECK_EQUAL_INT(stack_choose(&once, 1, &h200), STACK_BLOCK);
+    CHECK_EQUAL_INT(stack_choose(&twice, 1, &h200), STACK_NONE); /* it does not fit */
 }
 
 /* Slopes are computed from outputs, and gelu's cannot be. */
@@ -85,9 +85,9 @@ TEST(what_cannot_be_sloped_runs_op_by_op)
 {
     struct chain chain = STACK(4, 8, 2);
     chain.layer[0].activation = ACTIVATION_GELU;
-    CHECK_EQUAL_INT(whole_choose(&chain, 1, &h200), WHOLE_NONE);
+    CHECK_EQUAL_INT(stack_choose(&chain, 1, &h200), STACK_NONE);
     chain.loss_grad = -1;
-    CHECK_EQUAL_INT(whole_choose(&chain, 1, &h200), WHOLE_BLOCK);
+    CHECK_EQUAL_INT(stack_choose(&chain, 1, &h200), STACK_BLOCK);
 }
 
 TEST(lines_of_a_block_do_not_overlap)
@@ -128,18 +128,18 @@ TEST(blocks_share_many_samples)
     for (size_t i = 0; i < 2 * sizeof batches / sizeof *batches; i++) {
         const struct chain *chain = i % 2 ? &wide : &small;
         const int32_t batch = batches[i / 2];
-        struct many_layout layout;
-        if (!CHECK(many_lay_out(chain, batch, &h200, &layout)))
+        struct replicas_layout layout;
+        if (!CHECK(replicas_lay_out(chain, batch, &h200, &layout)))
             continue;
         CHECK(layout.blocks <= h200.multiprocessors);
         CHECK((int64_t)layout.blocks * layout.share >= batch);
         CHECK((int64_t)(layout.blocks - 1) * layout.share < batch); /* none has nothing to do */
         CHECK((int64_t)layout.chunks * layout.samples >= layout.share);
-        CHECK(layout.samples % 32 == 0 && layout.samples <= MANY_THREADS);
+        CHECK(layout.samples % 32 == 0 && layout.samples <= REPLICAS_THREADS);
         CHECK(layout.line / 4 % 2 == 1 && layout.intake / 4 % 2 == 1);
         CHECK(layout.line >= layout.layer[chain->layers - 1].d + 4);
         CHECK(layout.sums == layout.kept + layout.states * layout.numbers);
-        CHECK(layout.places >= layout.tiles + MANY_TILE_FLOATS * layout.tile_count);
+        CHECK(layout.places >= layout.tiles + REPLICAS_TILE_FLOATS * layout.tile_count);
         CHECK(layout.paces % 4 == 0 && layout.intakes % 4 == 0 && layout.lines % 4 == 0);
         CHECK(layout.intakes + 2 * layout.samples * layout.intake <= layout.lines);
         CHECK(layout.lines + layout.samples * layout.line <= layout.floats);

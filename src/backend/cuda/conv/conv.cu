@@ -8,8 +8,8 @@ static void run_conv(const struct call *call, struct queue *queue, bool tf32)
 {
     struct conv_ending ending = {};
     ending.bias = call_reals(call, 2);
-    conv_gather(queue, conv_of(call->program, call->op), false, tf32, call_reals(call, 0),
-                call_reals(call, 1), call_reals(call, 3), ending, call->workspace);
+    conv_implicit_gemm(queue, conv_of(call->program, call->op), false, tf32, call_reals(call, 0),
+                       call_reals(call, 1), call_reals(call, 3), ending, call->workspace);
 }
 
 /* x[n,i,row,column] = Σ_{o,ky,kx} y[n,o,p,q]·w[o,i,ky,kx] + b[i]: here y is read, x written. */
@@ -17,20 +17,21 @@ static void run_conv_t(const struct call *call, struct queue *queue, bool tf32)
 {
     struct conv_ending ending = {};
     ending.bias = call_reals(call, 2);
-    conv_gather(queue, conv_of(call->program, call->op), true, tf32, call_reals(call, 0),
-                call_reals(call, 1), call_reals(call, 3), ending, call->workspace);
+    conv_implicit_gemm(queue, conv_of(call->program, call->op), true, tf32, call_reals(call, 0),
+                       call_reals(call, 1), call_reals(call, 3), ending, call->workspace);
 }
 
 static void run_conv_fused(const struct call *call, struct queue *queue, bool tf32)
 {
-    conv_gather(queue, conv_of(call->program, call->op), false, tf32, call_reals(call, 0),
-                call_reals(call, 1), call_reals(call, 8), conv_ending_of(call), call->workspace);
+    conv_implicit_gemm(queue, conv_of(call->program, call->op), false, tf32, call_reals(call, 0),
+                       call_reals(call, 1), call_reals(call, 8), conv_ending_of(call),
+                       call->workspace);
 }
 
 /* dw[o,i,ky,kx] = Σ_{n,p,q} x[n,i,row,column]·dy[n,o,p,q] */
 static void run_conv_dw(const struct call *call, struct queue *queue, bool tf32)
 {
-    conv_weigh(queue, conv_of(call->program, call->op), tf32, call_reals(call, 0),
+    conv_wgrad(queue, conv_of(call->program, call->op), tf32, call_reals(call, 0),
                call_reals(call, 1), call_reals(call, 2), call->op->attr.conv_dw.accumulate != 0,
                call->workspace);
 }
@@ -38,8 +39,8 @@ static void run_conv_dw(const struct call *call, struct queue *queue, bool tf32)
 uint64_t workspace_conv(const struct program *program, const struct op *op)
 {
     const struct conv conv = conv_of(program, op);
-    return op->kind == OP_conv_dw ? conv_weigh_bytes(conv)
-                                  : conv_gather_bytes(conv, op->kind == OP_conv_t);
+    return op->kind == OP_conv_dw ? conv_wgrad_bytes(conv)
+                                  : conv_implicit_gemm_bytes(conv, op->kind == OP_conv_t);
 }
 
 #define BOTH(kind)                                                                                 \
@@ -100,7 +101,7 @@ void launch_sum_channels(const struct call *call, struct queue *queue)
     struct channels channels = channels_of(call);
     const struct two *sums = sum_channel_pieces(
         queue, channels, channel_values{call_reals(call, 0), NULL}, (struct two *)call->workspace);
-    if (channels.last) /* they are whole */
+    if (channels.nhwc) /* they are whole */
         channels.pieces = 1;
     enqueue(queue, add_channel_pieces, dim3(blocks_striding(channels.channels)), dim3(THREADS),
             channels, sums, call->op->attr.sum_channels.accumulate != 0, call_reals(call, 1));

@@ -121,15 +121,15 @@ static inline bool conv_is_pointwise(const struct conv &conv)
 
 /* conv_implicit_gemm.cu: y from x, or with `back` x from y. `workspace` is for the weights as the
  * kernel reads them. */
-void conv_gather(struct queue *queue, const struct conv &conv, bool back, bool tf32,
-                 const float *from, const float *w, float *to, const struct conv_ending &ending,
-                 void *workspace);
-uint64_t conv_gather_bytes(const struct conv &conv, bool back);
+void conv_implicit_gemm(struct queue *queue, const struct conv &conv, bool back, bool tf32,
+                        const float *from, const float *w, float *to,
+                        const struct conv_ending &ending, void *workspace);
+uint64_t conv_implicit_gemm_bytes(const struct conv &conv, bool back);
 
 /* conv_wgrad.cu: w from x and y. */
-void conv_weigh(struct queue *queue, const struct conv &conv, bool tf32, const float *x,
+void conv_wgrad(struct queue *queue, const struct conv &conv, bool tf32, const float *x,
                 const float *dy, float *dw, bool accumulate, void *workspace);
-uint64_t conv_weigh_bytes(const struct conv &conv);
+uint64_t conv_wgrad_bytes(const struct conv &conv);
 
 /* conv_wgrad_small.cu: the same for few weights of small images: it leaves small_pieces sums
  * [piece][out][inner][taps], which are to be added. */

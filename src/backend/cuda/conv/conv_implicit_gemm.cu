@@ -47,7 +47,7 @@ static bool is_ready(const struct conv &conv, bool back)
     return !back && conv.taps == 1 && conv.inner % SLAB == 0;
 }
 
-uint64_t conv_gather_bytes(const struct conv &conv, bool back)
+uint64_t conv_implicit_gemm_bytes(const struct conv &conv, bool back)
 {
     if (is_ready(conv, back) || flat_fits(conv, back))
         return 0;
@@ -290,9 +290,9 @@ static void gather_launch(struct queue *queue, const struct gather &gather)
                   dim3(TILE_THREADS), sizeof(struct gather_room<TALL>), gather);
 }
 
-void conv_gather(struct queue *queue, const struct conv &conv, bool back, bool tf32,
-                 const float *from, const float *w, float *to, const struct conv_ending &ending,
-                 void *workspace)
+void conv_implicit_gemm(struct queue *queue, const struct conv &conv, bool back, bool tf32,
+                        const float *from, const float *w, float *to,
+                        const struct conv_ending &ending, void *workspace)
 {
     const int32_t tall = tall_of(conv, back);
     struct gather gather = {conv, back,  conv_is_pointwise(conv), depth_room(conv, back), from, w,
@@ -302,7 +302,7 @@ void conv_gather(struct queue *queue, const struct conv &conv, bool back, bool t
         return;
     }
     if (!is_ready(conv, back)) {
-        const int64_t count = (int64_t)(conv_gather_bytes(conv, back) / sizeof(float));
+        const int64_t count = (int64_t)(conv_implicit_gemm_bytes(conv, back) / sizeof(float));
         enqueue(queue, pack_weights, dim3(blocks_striding(count)), dim3(THREADS), conv, back,
                 gather.room, count, w, (float *)workspace);
         gather.w = (const float *)workspace;

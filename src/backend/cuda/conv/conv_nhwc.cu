@@ -1,4 +1,4 @@
-/* conv_nhwc.cu: y from x, and x from y, of images that lie channels last (nhwc.h), in tf32 or in 16
+/* conv_nhwc.cu: y from x, and x from y, of images in NHWC order (nhwc.h), in tf32 or in 16
  * bits by a warpgroup's products (wgmma, Hopper): a product of pixels and weights.
  *
  * Rows of the result are pixels numbered over the batch, columns are channels. Two warpgroups make
@@ -25,37 +25,37 @@
 #include "backend/cuda/plan/nhwc.h"
 
 enum {
-    LAST_TALL = 128,    /* pixels of a tile */
-    LAST_DEPTH = 32,    /* of a slab */
-    LAST_THREADS = 256, /* two warpgroups */
-    LAST_ALIGN = 1024   /* of a tile in shared memory: eight rows of 128 bytes repeat */
+    NHWC_TALL = 128,    /* pixels of a tile */
+    NHWC_DEPTH = 32,    /* of a slab */
+    NHWC_THREADS = 256, /* two warpgroups */
+    NHWC_ALIGN = 1024   /* of a tile in shared memory: eight rows of 128 bytes repeat */
 };
 
 /* What a slab is made of in this precision. */
-template <enum precision TYPE> struct last_form {
-    static constexpr bool NARROW = TYPE != PRECISION_TF32;
-    static constexpr int STAGES = NARROW ? 4 : 3;  /* on their way, or being multiplied */
-    static constexpr int WEIGHTS = NARROW ? 8 : 4; /* of a vector */
-    static constexpr int ROW_BYTES = LAST_DEPTH * 16 / WEIGHTS;
-    static constexpr int VECTORS = LAST_DEPTH / WEIGHTS; /* of a row of weights */
+template <enum precision TYPE> struct nhwc_form {
+    static constexpr bool BITS16 = TYPE != PRECISION_TF32;
+    static constexpr int STAGES = BITS16 ? 4 : 3;  /* on their way, or being multiplied */
+    static constexpr int WEIGHTS = BITS16 ? 8 : 4; /* of a vector */
+    static constexpr int ROW_BYTES = NHWC_DEPTH * 16 / WEIGHTS;
+    static constexpr int VECTORS = NHWC_DEPTH / WEIGHTS; /* of a row of weights */
 };
 
 template <int WIDE, enum precision TYPE>
-struct last_room {
-    typedef struct last_form<TYPE> form; float a[form::STAGES][LAST_TALL][LAST_DEPTH];
+struct nhwc_room {
+    typedef struct nhwc_form<TYPE> form; float a[form::STAGES][NHWC_TALL][NHWC_DEPTH];
     char b[form::STAGES][WIDE][form::ROW_BYTES];
-    int64_t results[LAST_TALL]; /* where a pixel is written, channel 0; -1: nowhere */
+    int64_t results[NHWC_TALL]; /* where a pixel is written, channel 0; -1: nowhere */
     struct conv_channel_end ends[WIDE];
 };
 
-template <int WIDE, enum precision TYPE> static constexpr size_t last_room_bytes(void)
+template <int WIDE, enum precision TYPE> static constexpr size_t nhwc_room_bytes(void)
 {
-    return sizeof(struct last_room<WIDE, TYPE>) + LAST_ALIGN;
+    return sizeof(struct nhwc_room<WIDE, TYPE>) + NHWC_ALIGN;
 }
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 /* Where a thread's next vector lies in depth. */
-struct last_place {
+struct nhwc_place {
     int32_t down, across, channel;
     __device__ void advance(const struct section &section, int32_t by)
     {
@@ -70,12 +70,12 @@ struct last_place {
 };
 
 /* The pixel of a row of the tile. */
-struct last_pixel {
+struct nhwc_pixel {
     const float *image; /* its sample */
     int32_t row, column;
 };
 
-static __device__ struct last_pixel last_pixel_of(const struct gather &gather,
+static __device__ struct nhwc_pixel nhwc_pixel_of(const struct gather &gather,
                                                   const struct section &section, int64_t number,
                                                   int32_t channels, int64_t *result)
 {
@@ -85,7 +85,7 @@ static __device__ struct last_pixel last_pixel_of(const struct gather &gather,
     const int32_t row = (int32_t)(within / (uint32_t)section.across.places);
     const int32_t across = (int32_t)(within % (uint32_t)section.across.places);
     const bool inside = sample < gather.conv.samples;
-    const struct last_pixel pixel = {gather.from + (inside ? sample * section.source_sample : 0),
+    const struct nhwc_pixel pixel = {gather.from + (inside ? sample * section.source_sample : 0),
                                      inside ? row * section.down.source_step : NOWHERE,
                                      across * section.across.source_step};
     *result =
@@ -99,7 +99,7 @@ static __device__ struct last_pixel last_pixel_of(const struct gather &gather,
 
 /* A factor in shared memory: rows of 128 or 64 bytes whose vectors change places, eight of them one
  * after another. */
-template <int ROW_BYTES> static __device__ uint64_t last_described(const void *tile)
+template <int ROW_BYTES> static __device__ uint64_t nhwc_described(const void *tile)
 {
     return (uint64_t)(shared_address(tile) >> 4 & 0x3fff) | (uint64_t)1 << 16 |
            (uint64_t)(8 * ROW_BYTES >> 4) << 32 | (uint64_t)(ROW_BYTES == 128 ? 1 : 2) << 62;
@@ -120,14 +120,14 @@ template <int ROW_BYTES> static __device__ uint64_t last_described(const void *t
 #define PRODUCT "wgmma.mma_async.sync.aligned.m64"
 
 /* tf32, eight deep: both factors in shared memory */
-static __device__ void last_multiply(float (&sums)[32], uint64_t a, uint64_t b)
+static __device__ void nhwc_multiply(float (&sums)[32], uint64_t a, uint64_t b)
 {
     asm volatile(PRODUCT "n64k8.f32.tf32.tf32 {" NAMES_32 "}, %32, %33, 1, 1, 1;"
                  : SUMS_32
                  : "l"(a), "l"(b));
 }
 
-static __device__ void last_multiply(float (&sums)[64], uint64_t a, uint64_t b)
+static __device__ void nhwc_multiply(float (&sums)[64], uint64_t a, uint64_t b)
 {
     asm volatile(PRODUCT "n128k8.f32.tf32.tf32 {" NAMES_64 "}, %64, %65, 1, 1, 1;"
                  : SUMS_64
@@ -136,7 +136,7 @@ static __device__ void last_multiply(float (&sums)[64], uint64_t a, uint64_t b)
 
 /* 16 bits, sixteen deep: the left one in registers */
 template <enum precision TYPE>
-static __device__ void last_multiply(float (&sums)[32], const uint32_t (&a)[4], uint64_t b)
+static __device__ void nhwc_multiply(float (&sums)[32], const uint32_t (&a)[4], uint64_t b)
 {
 #define MULTIPLY(type)                                                                             \
     asm volatile(PRODUCT "n64k16.f32." type "." type " {" NAMES_32                                 \
@@ -151,7 +151,7 @@ static __device__ void last_multiply(float (&sums)[32], const uint32_t (&a)[4], 
 }
 
 template <enum precision TYPE>
-static __device__ void last_multiply(float (&sums)[64], const uint32_t (&a)[4], uint64_t b)
+static __device__ void nhwc_multiply(float (&sums)[64], const uint32_t (&a)[4], uint64_t b)
 {
 #define MULTIPLY(type)                                                                             \
     asm volatile(PRODUCT "n128k16.f32." type "." type " {" NAMES_64                                \
@@ -172,7 +172,7 @@ static __device__ void last_multiply(float (&sums)[64], const uint32_t (&a)[4], 
 #undef SUMS_8
 
 /* Two neighbours in depth, rounded; the first in the lower half. */
-template <enum precision TYPE> static __device__ uint32_t last_rounded(float2 two)
+template <enum precision TYPE> static __device__ uint32_t nhwc_rounded(float2 two)
 {
     uint32_t pair;
     if constexpr (TYPE == PRECISION_BF16)
@@ -185,43 +185,43 @@ template <enum precision TYPE> static __device__ uint32_t last_rounded(float2 tw
 /* The pixels of a thread, sixteen deep, as the products want them: two rows, 8 apart, and of each
  * two pairs, 8 apart. `a`: the rows of its warpgroup. */
 template <enum precision TYPE>
-static __device__ void last_take(uint32_t (&to)[4], const float (*a)[LAST_DEPTH], int depth)
+static __device__ void nhwc_take(uint32_t (&to)[4], const float (*a)[NHWC_DEPTH], int depth)
 {
     const int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x % 128 / 32 * 16 + lane / 4;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         const int at = depth + lane % 4 * 2 + i / 2 * 8, below = row + i % 2 * 8;
-        to[i] = last_rounded<TYPE>(*(const float2 *)&a[below][((at / 4) ^ below % 8) * 4 + at % 4]);
+        to[i] = nhwc_rounded<TYPE>(*(const float2 *)&a[below][((at / 4) ^ below % 8) * 4 + at % 4]);
     }
 }
 
 /* sums += a·b over one slab; what was copied is seen by all. */
 template <int WIDE, enum precision TYPE>
-static __device__ void last_add(float (&sums)[WIDE / 2], const float (*a)[LAST_DEPTH],
+static __device__ void nhwc_add(float (&sums)[WIDE / 2], const float (*a)[NHWC_DEPTH],
                                 const void *b)
 {
-    constexpr int DEEP = last_form<TYPE>::NARROW ? 16 : 8; /* 32 bytes of weights */
-    const uint64_t right = last_described<last_form<TYPE>::ROW_BYTES>(b);
-    if constexpr (last_form<TYPE>::NARROW) {
-        uint32_t left[LAST_DEPTH / DEEP][4];
+    constexpr int DEEP = nhwc_form<TYPE>::BITS16 ? 16 : 8; /* 32 bytes of weights */
+    const uint64_t right = nhwc_described<nhwc_form<TYPE>::ROW_BYTES>(b);
+    if constexpr (nhwc_form<TYPE>::BITS16) {
+        uint32_t left[NHWC_DEPTH / DEEP][4];
 #pragma unroll
-        for (int i = 0; i < LAST_DEPTH / DEEP; i++)
-            last_take<TYPE>(left[i], a, i * DEEP);
+        for (int i = 0; i < NHWC_DEPTH / DEEP; i++)
+            nhwc_take<TYPE>(left[i], a, i * DEEP);
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
-        for (int i = 0; i < LAST_DEPTH / DEEP; i++)
-            last_multiply<TYPE>(sums, left[i], right + (uint64_t)(2 * i));
+        for (int i = 0; i < NHWC_DEPTH / DEEP; i++)
+            nhwc_multiply<TYPE>(sums, left[i], right + (uint64_t)(2 * i));
     } else {
-        const uint64_t left = last_described<128>(a);
+        const uint64_t left = nhwc_described<128>(a);
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
-        for (int i = 0; i < LAST_DEPTH / DEEP; i++)
-            last_multiply(sums, left + (uint64_t)(2 * i), right + (uint64_t)(2 * i));
+        for (int i = 0; i < NHWC_DEPTH / DEEP; i++)
+            nhwc_multiply(sums, left + (uint64_t)(2 * i), right + (uint64_t)(2 * i));
     }
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-template <int WIDE> static __device__ void last_wait(float (&sums)[WIDE / 2])
+template <int WIDE> static __device__ void nhwc_wait(float (&sums)[WIDE / 2])
 {
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 #pragma unroll
@@ -230,7 +230,7 @@ template <int WIDE> static __device__ void last_wait(float (&sums)[WIDE / 2])
 }
 
 template <int WIDE, typename Room>
-static __device__ void last_put(const struct gather &gather, const Room &room, int32_t column0,
+static __device__ void nhwc_put(const struct gather &gather, const Room &room, int32_t column0,
                                 int32_t channels, const float (&sums)[WIDE / 2])
 {
     const int thread = (int)threadIdx.x, lane = thread % 32;
@@ -261,35 +261,35 @@ static __device__ void last_put(const struct gather &gather, const Room &room, i
 }
 
 template <int WIDE, enum precision TYPE>
-static __device__ void last_tile(const struct gather &gather, struct last_room<WIDE, TYPE> &room)
+static __device__ void nhwc_tile(const struct gather &gather, struct nhwc_room<WIDE, TYPE> &room)
 {
-    typedef struct last_form<TYPE> form;
-    constexpr int LINES = LAST_THREADS / form::VECTORS; /* of weights, that are brought at once */
+    typedef struct nhwc_form<TYPE> form;
+    constexpr int LINES = NHWC_THREADS / form::VECTORS; /* of weights, that are brought at once */
     const int thread = (int)threadIdx.x, row0 = thread / 8, vector = thread % 8;
     const struct section section = section_of(gather, (int32_t)blockIdx.y);
     const int32_t channels = tall_of(gather.conv, gather.back);
     const int32_t across = (channels + WIDE - 1) / WIDE;
     const int32_t column0 = (int32_t)(blockIdx.x % (unsigned)across) * WIDE;
-    const int64_t pixel0 = (int64_t)(blockIdx.x / (unsigned)across) * LAST_TALL;
+    const int64_t pixel0 = (int64_t)(blockIdx.x / (unsigned)across) * NHWC_TALL;
     const int32_t kernel = gather.conv.across.kernel, depth = gather.conv.taps;
-    const int32_t slabs = (section.depths + LAST_DEPTH - 1) / LAST_DEPTH;
-    struct last_pixel pixels[LAST_TALL / 32];
+    const int32_t slabs = (section.depths + NHWC_DEPTH - 1) / NHWC_DEPTH;
+    struct nhwc_pixel pixels[NHWC_TALL / 32];
     const int line = thread / form::VECTORS, part = thread % form::VECTORS; /* of weights */
-    struct last_place place = {}, place_16 = {};
-    struct last_place &weight = form::NARROW ? place_16 : place; /* tf32: the same as the pixels' */
+    struct nhwc_place place = {}, place_16 = {};
+    struct nhwc_place &weight = form::BITS16 ? place_16 : place; /* tf32: the same as the pixels' */
     float sums[WIDE / 2] = {};
 
     if (thread < WIDE)
         room.ends[thread].take(gather.ending, min(column0 + thread, channels - 1));
 #pragma unroll
-    for (int i = 0; i < LAST_TALL / 32; i++) {
+    for (int i = 0; i < NHWC_TALL / 32; i++) {
         int64_t result;
-        pixels[i] = last_pixel_of(gather, section, pixel0 + row0 + 32 * i, channels, &result);
+        pixels[i] = nhwc_pixel_of(gather, section, pixel0 + row0 + 32 * i, channels, &result);
         if (vector == 0)
             room.results[row0 + 32 * i] = result;
     }
     place.advance(section, vector * 4);
-    if (form::NARROW)
+    if (form::BITS16)
         weight.advance(section, part * form::WEIGHTS);
     const auto load = [&](int32_t slab) {
         if (slab < slabs) {
@@ -298,7 +298,7 @@ static __device__ void last_tile(const struct gather &gather, struct last_room<W
             const int32_t right = section.across.shift + place.across * section.across.turn;
             const int to = (vector ^ row0 % 8) * 4;
 #pragma unroll
-            for (int i = 0; i < LAST_TALL / 32; i++) {
+            for (int i = 0; i < NHWC_TALL / 32; i++) {
                 const int32_t row = pixels[i].row + down, column = pixels[i].column + right;
                 const bool inside = some && (uint32_t)row < (uint32_t)section.source_rows &&
                                     (uint32_t)column < (uint32_t)section.source_columns;
@@ -311,7 +311,7 @@ static __device__ void last_tile(const struct gather &gather, struct last_room<W
             const bool more = weight.down < section.down.count;
             const int32_t tap = (section.down.first + weight.down * section.down.every) * kernel +
                                 section.across.first + weight.across * section.across.every;
-            const int turn = form::NARROW ? line / 2 % 4 : line % 8;
+            const int turn = form::BITS16 ? line / 2 % 4 : line % 8;
 #pragma unroll
             for (int i = 0; i < WIDE / LINES; i++) {
                 const int32_t column = column0 + line + LINES * i;
@@ -323,9 +323,9 @@ static __device__ void last_tile(const struct gather &gather, struct last_room<W
                     (float *)&room.b[slab % form::STAGES][line + LINES * i][(part ^ turn) * 16],
                     inside ? (const float *)at : gather.w, inside);
             }
-            place.advance(section, LAST_DEPTH);
-            if (form::NARROW)
-                weight.advance(section, LAST_DEPTH);
+            place.advance(section, NHWC_DEPTH);
+            if (form::BITS16)
+                weight.advance(section, NHWC_DEPTH);
         }
         copy_commit();
     };
@@ -335,58 +335,57 @@ static __device__ void last_tile(const struct gather &gather, struct last_room<W
         asm volatile("cp.async.wait_group %0;" ::"n"(form::STAGES - 2));
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         __syncthreads();
-        last_add<WIDE, TYPE>(sums, &room.a[slab % form::STAGES][thread / 128 * 64],
+        nhwc_add<WIDE, TYPE>(sums, &room.a[slab % form::STAGES][thread / 128 * 64],
                              room.b[slab % form::STAGES]);
         load(slab + form::STAGES - 1); /* where the slab before this one was */
-        last_wait<WIDE>(sums);
+        nhwc_wait<WIDE>(sums);
     }
     __syncthreads(); /* also when there is no slab: results and ends are there */
-    last_put<WIDE>(gather, room, column0, channels, sums);
+    nhwc_put<WIDE>(gather, room, column0, channels, sums);
 }
 #endif
 
 template <int WIDE, enum precision TYPE>
-static __global__ void __launch_bounds__(LAST_THREADS, 2) gather_last(struct gather gather)
+static __global__ void __launch_bounds__(NHWC_THREADS, 2) nhwc_gemm(struct gather gather)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     extern __shared__ float4 shared[];
-    const uintptr_t at = ((uintptr_t)shared + LAST_ALIGN - 1) / LAST_ALIGN * LAST_ALIGN;
-    last_tile<WIDE, TYPE>(gather, *(struct last_room<WIDE, TYPE> *)at);
+    const uintptr_t at = ((uintptr_t)shared + NHWC_ALIGN - 1) / NHWC_ALIGN * NHWC_ALIGN;
+    nhwc_tile<WIDE, TYPE>(gather, *(struct nhwc_room<WIDE, TYPE> *)at);
 #else
     __trap(); /* built for a Hopper without its own instructions, or chosen for another GPU */
 #endif
 }
 
 template <int WIDE, enum precision TYPE>
-static void last_launch(struct queue *queue, const struct gather &gather)
+static void nhwc_launch(struct queue *queue, const struct gather &gather)
 {
     const struct conv &conv = gather.conv;
     const struct walk down = walk_of(conv.down, gather.back, 0);
     const struct walk across = walk_of(conv.across, gather.back, 0);
     const int64_t pixels = (int64_t)conv.samples * down.places * across.places;
     const unsigned tiles =
-        blocks_for(pixels, LAST_TALL) * blocks_for(tall_of(conv, gather.back), WIDE);
-    enqueue_large(queue, gather_last<WIDE, TYPE>,
-                  dim3(tiles, (unsigned)phases_of(conv, gather.back)), dim3(LAST_THREADS),
-                  last_room_bytes<WIDE, TYPE>(), gather);
+        blocks_for(pixels, NHWC_TALL) * blocks_for(tall_of(conv, gather.back), WIDE);
+    enqueue_large(queue, nhwc_gemm<WIDE, TYPE>, dim3(tiles, (unsigned)phases_of(conv, gather.back)),
+                  dim3(NHWC_THREADS), nhwc_room_bytes<WIDE, TYPE>(), gather);
 }
 
 template <enum precision TYPE>
-static void last_launch_as(struct queue *queue, const struct gather &gather)
+static void nhwc_launch_as(struct queue *queue, const struct gather &gather)
 {
     if (tall_of(gather.conv, gather.back) <= 64)
-        last_launch<64, TYPE>(queue, gather);
+        nhwc_launch<64, TYPE>(queue, gather);
     else
-        last_launch<128, TYPE>(queue, gather);
+        nhwc_launch<128, TYPE>(queue, gather);
 }
 
-void conv_last_gather(struct queue *queue, const struct conv &conv, bool back, enum precision type,
-                      const float *from, const void *w, float *to, const struct conv_ending &ending)
+void conv_nhwc_gemm(struct queue *queue, const struct conv &conv, bool back, enum precision type,
+                    const float *from, const void *w, float *to, const struct conv_ending &ending)
 {
     const struct gather gather = {conv, back, false, 0, from, (const float *)w, to, ending};
     switch (type) {
-    case PRECISION_BF16: last_launch_as<PRECISION_BF16>(queue, gather); break;
-    case PRECISION_FP16: last_launch_as<PRECISION_FP16>(queue, gather); break;
-    default: last_launch_as<PRECISION_TF32>(queue, gather);
+    case PRECISION_BF16: nhwc_launch_as<PRECISION_BF16>(queue, gather); break;
+    case PRECISION_FP16: nhwc_launch_as<PRECISION_FP16>(queue, gather); break;
+    default: nhwc_launch_as<PRECISION_TF32>(queue, gather);
     }
 }

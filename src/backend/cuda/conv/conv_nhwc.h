@@ -1,4 +1,4 @@
-/* conv_nhwc.h: convolutions of images that lie channels last, on Hopper's tensor cores. */
+/* conv_nhwc.h: convolutions of images in NHWC order, on Hopper's tensor cores. */
 #ifndef PRONY_BACKEND_CUDA_CONV_NHWC_H
 #define PRONY_BACKEND_CUDA_CONV_NHWC_H
 
@@ -7,21 +7,20 @@
 /* conv_nhwc.cu: y from x, or with `back` x from y. Channels are multiples of four (in 16 bits those
  * of the source of eight), in one group; the weights are [channel of the result][ky][kx][channel of
  * the source], floats or of 16 bits. */
-void conv_last_gather(struct queue *queue, const struct conv &conv, bool back, enum precision type,
-                      const float *from, const void *w, float *to,
-                      const struct conv_ending &ending);
+void conv_nhwc_gemm(struct queue *queue, const struct conv &conv, bool back, enum precision type,
+                    const float *from, const void *w, float *to, const struct conv_ending &ending);
 
 /* conv_nhwc_wgrad.cu: w [out][inner][ky][kx] from x and y; conv.in are the channels of x, filled up
- * to a multiple of four. `pieces`: conv_last_weigh_bytes. */
-void conv_last_weigh(struct queue *queue, const struct conv &conv, int32_t inner, const float *x,
+ * to a multiple of four. `pieces`: conv_nhwc_wgrad_bytes. */
+void conv_nhwc_wgrad(struct queue *queue, const struct conv &conv, int32_t inner, const float *x,
                      const float *dy, float *dw, bool accumulate, float *pieces);
-uint64_t conv_last_weigh_bytes(const struct conv &conv);
+uint64_t conv_nhwc_wgrad_bytes(const struct conv &conv);
 
 /* conv_nhwc_ops.cu: the kernel for this op, or NULL when there is none; does it multiply in 16
  * bits? And is a kernel one of these, which take their images either way? */
-const struct kernel *conv_last_kernel(enum precision precision, const struct program *program,
+const struct kernel *conv_nhwc_kernel(enum precision precision, const struct program *program,
                                       const struct op *op);
-bool conv_last_is_narrow(const struct kernel *kernel);
-bool conv_last_turns(const struct kernel *kernel);
+bool conv_nhwc_is_16bit(const struct kernel *kernel);
+bool conv_nhwc_reorders(const struct kernel *kernel);
 
 #endif

@@ -1,4 +1,4 @@
-/* conv_nhwc_wgrad.cu: the gradient of the weights from images that lie channels last (nhwc.h), in
+/* conv_nhwc_wgrad.cu: the gradient of the weights from images in NHWC order (nhwc.h), in
  * tf32: a product over pixels, by tensor cores (mma.sync: wgmma takes 32-bit factors along the
  * depth only).
  *
@@ -12,50 +12,50 @@
 #include "backend/cuda/device/reduce.h"
 #include "backend/cuda/product/gemm.h"
 
-enum { LAST_BLOCKS = 264, LAST_SLABS = 16, LINES = TILE_THREADS / (TILE_WIDE / 4) };
+enum { NHWC_BLOCKS = 264, NHWC_SLABS = 16, LINES = TILE_THREADS / (TILE_WIDE / 4) };
 enum { MANY_PIECES = 16 }; /* too many for one thread to add */
 
 /* How the depth is cut. */
-struct last_cut {
+struct nhwc_cut {
     int32_t pieces, slabs_each;
 };
 
-static int32_t last_tall(const struct conv &conv)
+static int32_t nhwc_tall(const struct conv &conv)
 {
     return conv.out > 64 ? 128 : 64;
 }
 
-static struct last_cut last_cut_of(const struct conv &conv)
+static struct nhwc_cut nhwc_cut_of(const struct conv &conv)
 {
     const int64_t places = (int64_t)conv.samples * conv.down.y * conv.across.y;
     const int64_t slabs = (places + SLAB - 1) / SLAB;
-    const int64_t tiles = (int64_t)blocks_for(conv.out, last_tall(conv)) *
+    const int64_t tiles = (int64_t)blocks_for(conv.out, nhwc_tall(conv)) *
                           blocks_for((int64_t)conv.in * conv.taps, TILE_WIDE);
-    const int64_t wanted = min((LAST_BLOCKS + tiles - 1) / tiles, slabs / LAST_SLABS);
+    const int64_t wanted = min((NHWC_BLOCKS + tiles - 1) / tiles, slabs / NHWC_SLABS);
     const int64_t each = (slabs + max(wanted, (int64_t)1) - 1) / max(wanted, (int64_t)1);
-    const struct last_cut cut = {(int32_t)((slabs + each - 1) / each), (int32_t)each};
+    const struct nhwc_cut cut = {(int32_t)((slabs + each - 1) / each), (int32_t)each};
     return cut;
 }
 
-uint64_t conv_last_weigh_bytes(const struct conv &conv)
+uint64_t conv_nhwc_wgrad_bytes(const struct conv &conv)
 {
-    return (uint64_t)last_cut_of(conv).pieces * (uint64_t)conv.out * (uint64_t)conv.in *
+    return (uint64_t)nhwc_cut_of(conv).pieces * (uint64_t)conv.out * (uint64_t)conv.in *
            (uint64_t)conv.taps * sizeof(float);
 }
 
-struct last_weigh {
+struct nhwc_wgrad {
     struct conv conv; /* channels filled up */
     int32_t slabs_each;
     const float *x, *dy;
     float *pieces; /* [piece][out][taps][in] */
 };
 
-template <int TALL> struct last_weigh_room {
+template <int TALL> struct nhwc_wgrad_room {
     float a[STAGES][SLAB][TALL + 8], b[STAGES][SLAB][WIDE_STRIDE];
 };
 
 /* A place of y that walks on. */
-struct last_walk {
+struct nhwc_walk {
     int64_t number, end;
     int32_t sample, row, column;
     __device__ void begin(const struct conv &conv, int64_t first, int64_t behind)
@@ -80,19 +80,19 @@ struct last_walk {
 };
 
 template <int TALL>
-static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_last(struct last_weigh weigh)
+static __global__ void __launch_bounds__(TILE_THREADS, 2) wgrad_nhwc(struct nhwc_wgrad wgrad)
 {
     extern __shared__ float4 shared[];
-    struct last_weigh_room<TALL> &room = *(struct last_weigh_room<TALL> *)shared;
+    struct nhwc_wgrad_room<TALL> &room = *(struct nhwc_wgrad_room<TALL> *)shared;
     constexpr int VECTORS = TALL / 4, ROWS = TILE_THREADS / VECTORS;
-    const struct conv &conv = weigh.conv;
+    const struct conv &conv = wgrad.conv;
     const int thread = (int)threadIdx.x;
     const int32_t columns = conv.in * conv.taps, up = (conv.out + TALL - 1) / TALL;
     const int32_t row0 = (int32_t)blockIdx.x % up * TALL;
     const int32_t column0 = (int32_t)blockIdx.x / up * TILE_WIDE;
     const int64_t places = (int64_t)conv.samples * conv.down.y * conv.across.y;
-    const int64_t begin = (int64_t)blockIdx.y * weigh.slabs_each * SLAB;
-    const int64_t end = min(begin + (int64_t)weigh.slabs_each * SLAB, places);
+    const int64_t begin = (int64_t)blockIdx.y * wgrad.slabs_each * SLAB;
+    const int64_t end = min(begin + (int64_t)wgrad.slabs_each * SLAB, places);
     const int32_t slabs = (int32_t)((end - begin + SLAB - 1) / SLAB);
     /* of dy */
     const int32_t output = row0 + thread % VECTORS * 4;
@@ -101,7 +101,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_last(struct last
     const int32_t tap = vector / conv.in, channel = vector % conv.in;
     const int32_t down = tap / conv.across.kernel * conv.down.dilation - conv.down.pad;
     const int32_t across = tap % conv.across.kernel * conv.across.dilation - conv.across.pad;
-    struct last_walk walk;
+    struct nhwc_walk walk;
     struct sums<TALL> sums {
     };
 
@@ -114,7 +114,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_last(struct last
                 const bool inside = place + i * ROWS < end && output < conv.out;
                 copy_vector(
                     &room.a[slab % STAGES][thread / VECTORS + i * ROWS][thread % VECTORS * 4],
-                    inside ? weigh.dy + (place + i * ROWS) * conv.out + output : weigh.dy, inside);
+                    inside ? wgrad.dy + (place + i * ROWS) * conv.out + output : wgrad.dy, inside);
             }
 #pragma unroll
             for (int i = 0; i < SLAB / LINES; i++) {
@@ -128,7 +128,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_last(struct last
                         conv.in +
                     channel;
                 copy_vector(&room.b[slab % STAGES][thread / 32 + i * LINES][thread % 32 * 4],
-                            inside ? weigh.x + from : weigh.x, inside);
+                            inside ? wgrad.x + from : wgrad.x, inside);
                 walk.advance(conv, LINES);
             }
         }
@@ -143,7 +143,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_last(struct last
         add_slab_tf32<TALL, by_depth, by_depth_row<TALL + 8>>(sums, &room.a[slab % STAGES][0][0],
                                                               &room.b[slab % STAGES][0][0]);
     }
-    float *to = weigh.pieces + (int64_t)blockIdx.y * conv.out * columns;
+    float *to = wgrad.pieces + (int64_t)blockIdx.y * conv.out * columns;
 #pragma unroll
     for (int i = 0; i < TALL / 16; i++)
 #pragma unroll
@@ -174,25 +174,25 @@ struct to_canonical {
 };
 
 template <int TALL>
-static void weigh_launch(struct queue *queue, const struct last_weigh &weigh, int32_t pieces)
+static void wgrad_launch(struct queue *queue, const struct nhwc_wgrad &wgrad, int32_t pieces)
 {
-    const struct conv &conv = weigh.conv;
+    const struct conv &conv = wgrad.conv;
     const unsigned tiles =
         blocks_for(conv.out, TALL) * blocks_for((int64_t)conv.in * conv.taps, TILE_WIDE);
-    enqueue_large(queue, weigh_last<TALL>, dim3(tiles, (unsigned)pieces), dim3(TILE_THREADS),
-                  sizeof(struct last_weigh_room<TALL>), weigh);
+    enqueue_large(queue, wgrad_nhwc<TALL>, dim3(tiles, (unsigned)pieces), dim3(TILE_THREADS),
+                  sizeof(struct nhwc_wgrad_room<TALL>), wgrad);
 }
 
-void conv_last_weigh(struct queue *queue, const struct conv &conv, int32_t inner, const float *x,
+void conv_nhwc_wgrad(struct queue *queue, const struct conv &conv, int32_t inner, const float *x,
                      const float *dy, float *dw, bool accumulate, float *pieces)
 {
-    const struct last_cut cut = last_cut_of(conv);
-    const struct last_weigh weigh = {conv, cut.slabs_each, x, dy, pieces};
+    const struct nhwc_cut cut = nhwc_cut_of(conv);
+    const struct nhwc_wgrad wgrad = {conv, cut.slabs_each, x, dy, pieces};
     const int64_t count = (int64_t)conv.out * conv.in * conv.taps;
-    if (last_tall(conv) == 64)
-        weigh_launch<64>(queue, weigh, cut.pieces);
+    if (nhwc_tall(conv) == 64)
+        wgrad_launch<64>(queue, wgrad, cut.pieces);
     else
-        weigh_launch<128>(queue, weigh, cut.pieces);
+        wgrad_launch<128>(queue, wgrad, cut.pieces);
     const struct to_canonical finish = {dw, conv.in, inner, conv.taps, accumulate};
     if (cut.pieces > MANY_PIECES)
         sum_rows(queue, cut.pieces, count, reduce_value{pieces}, finish);

@@ -1,9 +1,9 @@
 /* conv_taps.h: which pixels of the source a pixel of the result meets, and where they lie: what the
  * kernels that go from x to y, or back, share.
  *
- * On the way back with a stride, only every stride-th pixel meets a given weight. So the pixels are
- * taken in phases, (row mod stride, column mod stride), each a product of its own over the weights
- * that it meets: none of the work is with zeros. */
+ * On the backward pass with a stride, only every stride-th pixel meets a given weight. So the
+ * pixels are taken in phases, (row mod stride, column mod stride), each a product of its own over
+ * the weights that it meets: none of the work is with zeros. */
 #ifndef PRONY_BACKEND_CUDA_CONV_TAPS_H
 #define PRONY_BACKEND_CUDA_CONV_TAPS_H
 

@@ -34,7 +34,7 @@ static struct cut cut_of(const struct conv &conv)
     return cut;
 }
 
-uint64_t conv_weigh_bytes(const struct conv &conv)
+uint64_t conv_wgrad_bytes(const struct conv &conv)
 {
     const int32_t pieces = small_fits(conv) ? small_pieces(conv) : cut_of(conv).pieces;
     return pieces == 1 && !small_fits(conv)
@@ -43,7 +43,7 @@ uint64_t conv_weigh_bytes(const struct conv &conv)
                      (uint64_t)conv.taps * sizeof(float);
 }
 
-struct weigh {
+struct wgrad {
     struct conv conv;
     struct cut cut;
     const float *x, *dy;
@@ -76,7 +76,7 @@ struct to_weights {
 
 enum { HALF = TILE_WIDE / 2 };
 
-template <int TALL> struct weigh_room {
+template <int TALL> struct wgrad_room {
     float a[STAGES][TALL][DEPTH_STRIDE], b[STAGES][TILE_WIDE][DEPTH_STRIDE];
     struct step_to steps[TILE_WIDE];
 };
@@ -96,11 +96,11 @@ static __device__ struct step_to step_of(const struct conv &conv, bool even, int
 }
 
 template <bool TF32, int TALL>
-static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weigh weigh)
+static __global__ void __launch_bounds__(TILE_THREADS, 2) wgrad_tile(struct wgrad wgrad)
 {
     extern __shared__ float4 shared[];
-    struct weigh_room<TALL> &room = *(struct weigh_room<TALL> *)shared;
-    const struct conv &conv = weigh.conv;
+    struct wgrad_room<TALL> &room = *(struct wgrad_room<TALL> *)shared;
+    const struct conv &conv = wgrad.conv;
     const int thread = (int)threadIdx.x, lane = thread % SLAB, line = thread / SLAB;
     constexpr int LINES = TILE_THREADS / SLAB;
     const int64_t x_plane = (int64_t)conv.down.x * conv.across.x;
@@ -110,8 +110,8 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
     const int32_t column0 = (int32_t)blockIdx.x / up * TILE_WIDE;
     const uint32_t plane = (uint32_t)(conv.down.y * conv.across.y);
     const int64_t places = (int64_t)conv.samples * plane;
-    const int64_t begin = (int64_t)blockIdx.y * weigh.cut.slabs_each * SLAB;
-    const int64_t end = min(begin + (int64_t)weigh.cut.slabs_each * SLAB, places);
+    const int64_t begin = (int64_t)blockIdx.y * wgrad.cut.slabs_each * SLAB;
+    const int64_t end = min(begin + (int64_t)wgrad.cut.slabs_each * SLAB, places);
     const int32_t slabs = (int32_t)((end - begin + SLAB - 1) / SLAB);
     float fetched[TILE_WIDE / LINES]; /* of the slab after the next, on their way */
     struct sums<TALL> sums {
@@ -132,11 +132,11 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
                         inside && row < there);
     };
     const auto load = [&](int32_t slab) {
-        if (slab < slabs && weigh.fours)
-            load_fours(room.a[slab % STAGES], slab, weigh.dy, group * conv.outer + row0, conv.out,
+        if (slab < slabs && wgrad.fours)
+            load_fours(room.a[slab % STAGES], slab, wgrad.dy, group * conv.outer + row0, conv.out,
                        TALL, conv.outer - row0);
-        if (slab < slabs && weigh.points)
-            load_fours(room.b[slab % STAGES], slab, weigh.x, group * conv.inner + column0, conv.in,
+        if (slab < slabs && wgrad.points)
+            load_fours(room.b[slab % STAGES], slab, wgrad.x, group * conv.inner + column0, conv.in,
                        TILE_WIDE, conv.inner - column0);
         copy_commit();
     };
@@ -144,7 +144,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
     const auto bring_dy = [&](int32_t slab) {
         const int64_t place = begin + slab * SLAB + lane;
         const int64_t sample = place < end ? place / plane : 0;
-        const float *dy = weigh.dy +
+        const float *dy = wgrad.dy +
                           (sample * conv.out + group * conv.outer + row0) * (int64_t)plane +
                           (place - sample * plane);
         const int32_t there = place < end ? conv.outer - row0 : 0;
@@ -167,13 +167,13 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
         const int32_t across = (int32_t)(within % (uint32_t)conv.across.y) * conv.across.stride;
         const int32_t row = inside ? down - conv.down.pad : NOWHERE;
         const int32_t column = across - conv.across.pad;
-        const float *x = weigh.x + (sample * conv.in + group * conv.inner) * x_plane +
+        const float *x = wgrad.x + (sample * conv.in + group * conv.inner) * x_plane +
                          (int64_t)(down - conv.down.pad) * conv.across.x + column;
         const auto is_there = [&](const struct step_to &step) {
             return (uint32_t)(row + step.row) < (uint32_t)conv.down.x &&
                    (uint32_t)(column + step.column) < (uint32_t)conv.across.x;
         };
-        if (weigh.even)
+        if (wgrad.even)
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 const struct step_to step = room.steps[half * HALF];
@@ -192,18 +192,18 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
             }
     };
     const auto fetch = [&](int32_t slab) {
-        if (!weigh.points && slab < slabs)
+        if (!wgrad.points && slab < slabs)
             fetch_x(slab);
     };
     const auto put = [&](int32_t slab) {
-        if (!weigh.points && slab < slabs)
+        if (!wgrad.points && slab < slabs)
 #pragma unroll
             for (int i = 0; i < TILE_WIDE / LINES; i++)
                 room.b[slab % STAGES][line + i * LINES][lane] = fetched[i];
-        if (!weigh.fours && slab < slabs)
+        if (!wgrad.fours && slab < slabs)
             bring_dy(slab);
     };
-    room.steps[thread] = step_of(conv, weigh.even, column0 + thread);
+    room.steps[thread] = step_of(conv, wgrad.even, column0 + thread);
     __syncthreads();
     for (int32_t slab = 0; slab < STAGES - 1; slab++)
         load(slab);
@@ -220,12 +220,12 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
                                               &room.b[slab % STAGES][0][0]);
     }
     const struct to_weights finish = {
-        weigh.dw + (weigh.cut.pieces > 1 ? (int64_t)blockIdx.y * conv.out * columns : 0),
+        wgrad.dw + (wgrad.cut.pieces > 1 ? (int64_t)blockIdx.y * conv.out * columns : 0),
         columns,
         conv.inner,
         conv.taps,
-        weigh.even && weigh.cut.pieces == 1,
-        weigh.accumulate};
+        wgrad.even && wgrad.cut.pieces == 1,
+        wgrad.accumulate};
 #pragma unroll
     for (int i = 0; i < TALL / 16; i++)
 #pragma unroll
@@ -240,20 +240,20 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) weigh_tile(struct weig
 }
 
 template <bool TF32, int TALL>
-static void weigh_launch(struct queue *queue, const struct weigh &weigh)
+static void wgrad_launch(struct queue *queue, const struct wgrad &wgrad)
 {
-    const struct conv &conv = weigh.conv;
+    const struct conv &conv = wgrad.conv;
     const unsigned tiles =
         blocks_for(conv.outer, TALL) * blocks_for((int64_t)conv.inner * conv.taps, TILE_WIDE);
-    enqueue_large(queue, weigh_tile<TF32, TALL>,
-                  dim3(tiles, (unsigned)weigh.cut.pieces, (unsigned)conv.groups),
-                  dim3(TILE_THREADS), sizeof(struct weigh_room<TALL>), weigh);
+    enqueue_large(queue, wgrad_tile<TF32, TALL>,
+                  dim3(tiles, (unsigned)wgrad.cut.pieces, (unsigned)conv.groups),
+                  dim3(TILE_THREADS), sizeof(struct wgrad_room<TALL>), wgrad);
 }
 
-void conv_weigh(struct queue *queue, const struct conv &conv, bool tf32, const float *x,
+void conv_wgrad(struct queue *queue, const struct conv &conv, bool tf32, const float *x,
                 const float *dy, float *dw, bool accumulate, void *workspace)
 {
-    struct weigh weigh = {conv,
+    struct wgrad wgrad = {conv,
                           cut_of(conv),
                           x,
                           dy,
@@ -263,24 +263,24 @@ void conv_weigh(struct queue *queue, const struct conv &conv, bool tf32, const f
                           conv_is_pointwise(conv),
                           conv.inner % HALF == 0};
     const bool small = small_fits(conv);
-    const int32_t pieces = small ? small_pieces(conv) : weigh.cut.pieces;
+    const int32_t pieces = small ? small_pieces(conv) : wgrad.cut.pieces;
     const int32_t columns = conv.inner * conv.taps;
     const float *parts = (const float *)workspace;
     if (pieces > 1) {
-        weigh.dw = (float *)workspace;
-        weigh.accumulate = false;
+        wgrad.dw = (float *)workspace;
+        wgrad.accumulate = false;
     }
-    weigh.even = weigh.even && !small;
+    wgrad.even = wgrad.even && !small;
     if (small)
         small_launch(queue, conv, x, dy, (float *)workspace);
-    else if (weigh.cut.tall == 16)
-        weigh_launch<false, 16>(queue, weigh);
-    else if (weigh.cut.tall == 64)
-        tf32 ? weigh_launch<true, 64>(queue, weigh) : weigh_launch<false, 64>(queue, weigh);
+    else if (wgrad.cut.tall == 16)
+        wgrad_launch<false, 16>(queue, wgrad);
+    else if (wgrad.cut.tall == 64)
+        tf32 ? wgrad_launch<true, 64>(queue, wgrad) : wgrad_launch<false, 64>(queue, wgrad);
     else
-        tf32 ? weigh_launch<true, 128>(queue, weigh) : weigh_launch<false, 128>(queue, weigh);
+        tf32 ? wgrad_launch<true, 128>(queue, wgrad) : wgrad_launch<false, 128>(queue, wgrad);
     const int64_t count = (int64_t)conv.out * columns;
-    const struct to_weights finish = {dw, columns, conv.inner, conv.taps, weigh.even, accumulate};
+    const struct to_weights finish = {dw, columns, conv.inner, conv.taps, wgrad.even, accumulate};
     if (pieces > MANY_PIECES)
         sum_rows(queue, pieces, count, reduce_value{parts}, finish);
     else if (pieces > 1 || small)

@@ -88,7 +88,7 @@ static __device__ void bring(const struct small &small, const float *x, const fl
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    weigh_small(struct small small, const float *x, const float *dy, float *pieces)
+    wgrad_small(struct small small, const float *x, const float *dy, float *pieces)
 {
     extern __shared__ float4 shared[];
     __shared__ float4 partial[THREADS];
@@ -143,6 +143,6 @@ void small_launch(struct queue *queue, const struct conv &conv, const float *x, 
                   float *pieces)
 {
     const struct small small = small_of(conv);
-    enqueue_large(queue, weigh_small, dim3((unsigned)small_pieces(conv)), dim3(THREADS),
+    enqueue_large(queue, wgrad_small, dim3((unsigned)small_pieces(conv)), dim3(THREADS),
                   (size_t)small_floats(small) * sizeof(float), small, x, dy, pieces);
 }

@@ -1,8 +1,8 @@
-/* cudnn.cu: convolution through cuDNN. In tf32 it works on images that lie channels last (nhwc.h);
- * what lies the other way is turned in the workspace, and so are weights, whose channels are filled
- * up to a multiple of four. In fp32, and where there are groups or an odd number of results, images
- * are taken as they lie everywhere in prony. What follows a convolution in a fused op is one pass
- * of ours. fp32 never runs on tensor cores.
+/* cudnn.cu: convolution through cuDNN. In tf32 it works on images in NHWC order (nhwc.h);
+ * what lies the other way is transposed in the workspace, and so are weights, whose channels are
+ * filled up to a multiple of four. In fp32, and where there are groups or an odd number of results,
+ * images are taken as they lie everywhere in prony. What follows a convolution in a fused op is one
+ * pass of ours. fp32 never runs on tensor cores.
  *
  * Pads that are not the same on both sides stay with our own kernels. */
 #include "backend/cuda/conv/cudnn.h"
@@ -79,25 +79,25 @@ size_t cudnn_version(const struct cudnn *cudnn)
     return cudnn ? cudnn->GetVersion() : 0;
 }
 
-static struct carry_form form_of(const struct cudnn *cudnn, const struct program *program,
-                                 const struct op *op)
+static struct conv_form form_of(const struct cudnn *cudnn, const struct program *program,
+                                const struct op *op)
 {
-    return carry_form_of(program, op, cudnn->tf32);
+    return conv_form_of(program, op, cudnn->tf32);
 }
 
-/* All that may have to be turned, and what cuDNN may take. */
+/* All that may have to be transposed, and what cuDNN may take. */
 static uint64_t workspace_cudnn(const struct program *program, const struct op *op)
 {
-    return carry_bytes(program, op) + cudnn_most_bytes();
+    return reorder_bytes(program, op) + cudnn_most_bytes();
 }
 
 static void run_cudnn(const struct call *call, struct queue *queue,
                       const struct conv_ending &ending, bool ends, bool sums_apart)
 {
     const struct cudnn *cudnn = queue->cudnn;
-    const struct carried made =
-        carry(call, form_of(cudnn, call->program, call->op), sums_apart, false);
-    carry_in(made, queue);
+    const struct reordered made =
+        reorder_begin(call, form_of(cudnn, call->program, call->op), sums_apart, false);
+    reorder_in(made, queue);
     queue->launches++;
     if (!queue->counting && queue->error == cudaSuccess) {
         const struct cudnn_choice *choice = cudnn_known(cudnn, &made.form);
@@ -105,7 +105,7 @@ static void run_cudnn(const struct call *call, struct queue *queue,
                                       queue->stream))
             queue->error = cudaErrorNotSupported;
     }
-    carry_out(made, queue, ending, ends);
+    reorder_out(made, queue, ending, ends);
 }
 
 /* conv and conv_t */
@@ -153,7 +153,7 @@ const struct kernel *cudnn_kernel(struct cudnn *cudnn, const struct program *pro
     for (const struct kernel &kernel : kernels[cudnn && cudnn->tf32]) {
         if (!cudnn || kernel.kind != op->kind)
             continue;
-        const struct carry_form form = form_of(cudnn, program, op);
+        const struct conv_form form = form_of(cudnn, program, op);
         if (!is_even(form.conv.down) || !is_even(form.conv.across))
             return NULL;
         const struct cudnn_choice *choice = dry ? NULL : cudnn_choose(cudnn, &form);
@@ -167,15 +167,15 @@ uint64_t cudnn_workspace(const struct cudnn *cudnn, const struct kernel *kernel,
 {
     if (kernel->workspace_bytes != workspace_cudnn)
         return most;
-    const struct carry_form form = form_of(cudnn, program, op);
+    const struct conv_form form = form_of(cudnn, program, op);
     const struct cudnn_choice *choice = cudnn_known(cudnn, &form);
-    return choice ? carry_bytes(program, op) + (uint64_t)choice->bytes : most;
+    return choice ? reorder_bytes(program, op) + (uint64_t)choice->bytes : most;
 }
 
-bool cudnn_turns(const struct cudnn *cudnn, const struct kernel *kernel,
-                 const struct program *program, const struct op *op)
+bool cudnn_reorders(const struct cudnn *cudnn, const struct kernel *kernel,
+                    const struct program *program, const struct op *op)
 {
-    return kernel->workspace_bytes == workspace_cudnn && form_of(cudnn, program, op).last != 0;
+    return kernel->workspace_bytes == workspace_cudnn && form_of(cudnn, program, op).nhwc != 0;
 }
 
 #else
@@ -210,8 +210,8 @@ uint64_t cudnn_workspace(const struct cudnn *, const struct kernel *, const stru
     return most;
 }
 
-bool cudnn_turns(const struct cudnn *, const struct kernel *, const struct program *,
-                 const struct op *)
+bool cudnn_reorders(const struct cudnn *, const struct kernel *, const struct program *,
+                    const struct op *)
 {
     return false;
 }

@@ -25,7 +25,7 @@ uint64_t cudnn_workspace(const struct cudnn *cudnn, const struct kernel *kernel,
                          const struct program *program, const struct op *op, uint64_t most);
 
 /* Is this kernel of an op one of cuDNN's that takes its images either way (nhwc.h)? */
-bool cudnn_turns(const struct cudnn *cudnn, const struct kernel *kernel,
-                 const struct program *program, const struct op *op);
+bool cudnn_reorders(const struct cudnn *cudnn, const struct kernel *kernel,
+                    const struct program *program, const struct op *op);
 
 #endif

@@ -8,43 +8,43 @@
 #include "backend/cuda/conv/cudnn_plan.h"
 
 /* A pixel of x, a weight and a place of y that meet. */
-struct meeting {
+struct join {
     int64_t sample;
     int32_t in, inner, out, row, column, p, q, ky, kx; /* `inner`: the channel within its group */
 };
 
 /* What is known of meetings by the result that they are added up to. */
-static __device__ struct meeting meeting_at(const struct carry_form &form, int64_t result)
+static __device__ struct join meeting_at(const struct conv_form &form, int64_t result)
 {
     const struct conv &conv = form.conv;
-    const bool last = form.last != 0;
-    const struct image x = {conv.in, conv.down.x, conv.across.x, last};
-    const struct image y = {conv.out, conv.down.y, conv.across.y, last};
-    const struct image w = {conv.inner, conv.down.kernel, conv.across.kernel, last};
-    const struct pixel at = pixel_of<1>(form.task == CARRY_AHEAD  ? y
-                                        : form.task == CARRY_BACK ? x
+    const bool nhwc = form.nhwc != 0;
+    const struct image x = {conv.in, conv.down.x, conv.across.x, nhwc};
+    const struct image y = {conv.out, conv.down.y, conv.across.y, nhwc};
+    const struct image w = {conv.inner, conv.down.kernel, conv.across.kernel, nhwc};
+    const struct pixel at = pixel_of<1>(form.task == CONV_FORWARD ? y
+                                        : form.task == CONV_DGRAD ? x
                                                                   : w,
                                         result);
     const int32_t channel = (int32_t)at.channel, row = (int32_t)at.row, column = (int32_t)at.column;
-    struct meeting meeting = {};
-    meeting.sample = at.sample;
-    if (form.task == CARRY_AHEAD) {
-        meeting.out = channel, meeting.p = row, meeting.q = column;
-    } else if (form.task == CARRY_BACK) {
-        meeting.in = channel, meeting.row = row, meeting.column = column;
-        meeting.inner = channel % conv.inner;
+    struct join join = {};
+    join.sample = at.sample;
+    if (form.task == CONV_FORWARD) {
+        join.out = channel, join.p = row, join.q = column;
+    } else if (form.task == CONV_DGRAD) {
+        join.in = channel, join.row = row, join.column = column;
+        join.inner = channel % conv.inner;
     } else {
-        meeting.out = (int32_t)at.sample;
-        meeting.inner = channel, meeting.ky = row, meeting.kx = column;
+        join.out = (int32_t)at.sample;
+        join.inner = channel, join.ky = row, join.kx = column;
     }
-    return meeting;
+    return join;
 }
 
-static __host__ __device__ int64_t meetings_of(const struct carry_form &form)
+static __host__ __device__ int64_t meetings_of(const struct conv_form &form)
 {
     const struct conv &conv = form.conv;
-    return form.task == CARRY_AHEAD  ? (int64_t)conv.inner * conv.taps
-           : form.task == CARRY_BACK ? (int64_t)conv.outer * conv.taps
+    return form.task == CONV_FORWARD ? (int64_t)conv.inner * conv.taps
+           : form.task == CONV_DGRAD ? (int64_t)conv.outer * conv.taps
                                      : (int64_t)conv.samples * conv.down.y * conv.across.y;
 }
 
@@ -62,44 +62,43 @@ static __device__ bool pixel_at(const struct conv_axis &axis, int32_t y, int32_t
 }
 
 /* The rest of it, by its number among those of the result; false: beyond the edge. */
-static __device__ bool meeting_fill(const struct carry_form &form, int64_t number,
-                                    struct meeting *meeting)
+static __device__ bool meeting_fill(const struct conv_form &form, int64_t number, struct join *join)
 {
     const struct conv &conv = form.conv;
     uint32_t a, b;
-    const bool weighs = form.task == CARRY_WEIGH;
-    number = split_number(number, (uint32_t)(weighs ? conv.across.y : conv.across.kernel), &a);
-    number = split_number(number, (uint32_t)(weighs ? conv.down.y : conv.down.kernel), &b);
-    if (weighs) {
-        meeting->sample = number, meeting->p = (int32_t)b, meeting->q = (int32_t)a;
+    const bool is_wgrad = form.task == CONV_WGRAD;
+    number = split_number(number, (uint32_t)(is_wgrad ? conv.across.y : conv.across.kernel), &a);
+    number = split_number(number, (uint32_t)(is_wgrad ? conv.down.y : conv.down.kernel), &b);
+    if (is_wgrad) {
+        join->sample = number, join->p = (int32_t)b, join->q = (int32_t)a;
     } else {
-        meeting->ky = (int32_t)b, meeting->kx = (int32_t)a;
+        join->ky = (int32_t)b, join->kx = (int32_t)a;
     }
-    if (form.task == CARRY_BACK) {
-        meeting->out = meeting->in / conv.inner * conv.outer + (int32_t)number;
-        return place_of(conv.down, meeting->row, meeting->ky, &meeting->p) &&
-               place_of(conv.across, meeting->column, meeting->kx, &meeting->q);
+    if (form.task == CONV_DGRAD) {
+        join->out = join->in / conv.inner * conv.outer + (int32_t)number;
+        return place_of(conv.down, join->row, join->ky, &join->p) &&
+               place_of(conv.across, join->column, join->kx, &join->q);
     }
-    if (form.task == CARRY_AHEAD)
-        meeting->inner = (int32_t)number;
-    meeting->in = meeting->out / conv.outer * conv.inner + meeting->inner;
-    return pixel_at(conv.down, meeting->p, meeting->ky, &meeting->row) &&
-           pixel_at(conv.across, meeting->q, meeting->kx, &meeting->column);
+    if (form.task == CONV_FORWARD)
+        join->inner = (int32_t)number;
+    join->in = join->out / conv.outer * conv.inner + join->inner;
+    return pixel_at(conv.down, join->p, join->ky, &join->row) &&
+           pixel_at(conv.across, join->q, join->kx, &join->column);
 }
 
 /* A warp a result, `step` of them apart. */
 static __global__ void __launch_bounds__(32)
-    check_each(const __grid_constant__ struct carry_form form, int64_t step, double tolerance,
+    check_each(const __grid_constant__ struct conv_form form, int64_t step, double tolerance,
                const float *x, const float *w, const float *y, uint32_t *wrong)
 {
     const struct conv &conv = form.conv;
-    const bool last = form.last != 0;
-    const struct image of_x = {conv.in, conv.down.x, conv.across.x, last};
-    const struct image of_y = {conv.out, conv.down.y, conv.across.y, last};
-    const struct image of_w = {conv.inner, conv.down.kernel, conv.across.kernel, last};
+    const bool nhwc = form.nhwc != 0;
+    const struct image of_x = {conv.in, conv.down.x, conv.across.x, nhwc};
+    const struct image of_y = {conv.out, conv.down.y, conv.across.y, nhwc};
+    const struct image of_w = {conv.inner, conv.down.kernel, conv.across.kernel, nhwc};
     const int64_t result = blockIdx.x * step, count = meetings_of(form);
-    const float *made = form.task == CARRY_AHEAD ? y : form.task == CARRY_BACK ? x : w;
-    struct meeting at = meeting_at(form, result);
+    const float *made = form.task == CONV_FORWARD ? y : form.task == CONV_DGRAD ? x : w;
+    struct join at = meeting_at(form, result);
     double sum = 0, size = 0;
     for (int64_t i = threadIdx.x; i < count; i += 32) {
         if (!meeting_fill(form, i, &at))
@@ -107,8 +106,8 @@ static __global__ void __launch_bounds__(32)
         const float factors[3] = {y[of_y.at(at.sample, at.out, at.p, at.q)],
                                   x[of_x.at(at.sample, at.in, at.row, at.column)],
                                   w[of_w.at(at.out, at.inner, at.ky, at.kx)]};
-        const double term = (double)factors[form.task == CARRY_AHEAD] *
-                            (double)factors[form.task == CARRY_WEIGH ? 1 : 2];
+        const double term = (double)factors[form.task == CONV_FORWARD] *
+                            (double)factors[form.task == CONV_WGRAD ? 1 : 2];
         sum += term;
         size += fabs(term);
     }
@@ -120,14 +119,14 @@ static __global__ void __launch_bounds__(32)
         *wrong = 1;
 }
 
-bool cudnn_is_right(const struct carry_form *form, bool tf32, const float *x, const float *w,
+bool cudnn_is_right(const struct conv_form *form, bool tf32, const float *x, const float *w,
                     const float *y, cudaStream_t stream)
 {
     const int64_t RESULTS_MOST = 4096, RESULTS_LEAST = 32, MEETINGS_MOST = 1 << 27;
     const double tolerance = tf32 ? 2e-3 : 5e-6; /* of the sum of all magnitudes */
     const struct conv &conv = form->conv;
-    const int64_t all = form->task == CARRY_AHEAD  ? count_y(conv)
-                        : form->task == CARRY_BACK ? count_x(conv)
+    const int64_t all = form->task == CONV_FORWARD ? count_y(conv)
+                        : form->task == CONV_DGRAD ? count_x(conv)
                                                    : count_w(conv);
     int64_t some = MEETINGS_MOST / meetings_of(*form);
     some = some < RESULTS_LEAST ? RESULTS_LEAST : some > RESULTS_MOST ? RESULTS_MOST : some;

@@ -64,17 +64,17 @@ struct described {
 
 enum { UID_X = 1, UID_W, UID_Y };
 
-static description describe_tensor(const struct cudnn *cudnn, int64_t uid, bool last, int64_t n,
+static description describe_tensor(const struct cudnn *cudnn, int64_t uid, bool nhwc, int64_t n,
                                    int64_t channels, int64_t rows, int64_t columns)
 {
     const int64_t dims[4] = {n, channels, rows, columns};
-    const int64_t first_steps[4] = {channels * rows * columns, rows * columns, columns, 1};
-    const int64_t last_steps[4] = {channels * rows * columns, 1, columns * channels, channels};
+    const int64_t nchw_steps[4] = {channels * rows * columns, rows * columns, columns, 1};
+    const int64_t nhwc_steps[4] = {channels * rows * columns, 1, columns * channels, channels};
     const cudnnDataType_t type = CUDNN_DATA_FLOAT;
     struct filling tensor(cudnn, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     tensor.put(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
     tensor.put(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dims);
-    tensor.put(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, last ? last_steps : first_steps);
+    tensor.put(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, nhwc ? nhwc_steps : nchw_steps);
     tensor.put_number(CUDNN_ATTR_TENSOR_UNIQUE_ID, uid);
     tensor.put_number(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, ALIGNMENT);
     return tensor.finish();
@@ -120,17 +120,17 @@ static const struct {
      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY}};
 
-static void describe(const struct cudnn *cudnn, const struct carry_form *form,
+static void describe(const struct cudnn *cudnn, const struct conv_form *form,
                      struct described *made)
 {
     const struct conv &conv = form->conv;
     const auto &task = tasks[form->task];
     const float one = 1.0f, zero = 0.0f;
-    made->x = describe_tensor(cudnn, UID_X, form->last, conv.samples, conv.in, conv.down.x,
+    made->x = describe_tensor(cudnn, UID_X, form->nhwc, conv.samples, conv.in, conv.down.x,
                               conv.across.x);
-    made->w = describe_tensor(cudnn, UID_W, form->last, conv.out, conv.inner, conv.down.kernel,
+    made->w = describe_tensor(cudnn, UID_W, form->nhwc, conv.out, conv.inner, conv.down.kernel,
                               conv.across.kernel);
-    made->y = describe_tensor(cudnn, UID_Y, form->last, conv.samples, conv.out, conv.down.y,
+    made->y = describe_tensor(cudnn, UID_Y, form->nhwc, conv.samples, conv.out, conv.down.y,
                               conv.across.y);
     made->how = describe_how(cudnn, conv);
     struct filling operation(cudnn, task.type);
@@ -287,13 +287,13 @@ static float trial_time(const struct cudnn *cudnn, const struct trial *trial,
 static float trial_checked(const struct cudnn *cudnn, const struct trial *trial,
                            const struct cudnn_choice *choice, float least)
 {
-    const struct carry_form *form = &choice->form;
+    const struct conv_form *form = &choice->form;
     const struct conv &conv = form->conv;
-    float *made = form->task == CARRY_AHEAD  ? trial->y
-                  : form->task == CARRY_BACK ? trial->x
+    float *made = form->task == CONV_FORWARD ? trial->y
+                  : form->task == CONV_DGRAD ? trial->x
                                              : trial->w;
-    const int64_t count = form->task == CARRY_AHEAD  ? count_y(conv)
-                          : form->task == CARRY_BACK ? count_x(conv)
+    const int64_t count = form->task == CONV_FORWARD ? count_y(conv)
+                          : form->task == CONV_DGRAD ? count_x(conv)
                                                      : count_w(conv);
     const bool poisoned =
         cudaMemsetAsync(made, 0xff, (size_t)count * sizeof(float), trial->stream) == cudaSuccess;
@@ -343,7 +343,7 @@ static void try_proposals(const struct cudnn *cudnn, const struct trial *trial, 
         cudnn->BackendDestroyDescriptor(heuristic);
 }
 
-const struct cudnn_choice *cudnn_known(const struct cudnn *cudnn, const struct carry_form *form)
+const struct cudnn_choice *cudnn_known(const struct cudnn *cudnn, const struct conv_form *form)
 {
     const struct cudnn_choice *choice = cudnn->choices;
     while (choice && memcmp(&choice->form, form, sizeof *form) != 0)
@@ -351,7 +351,7 @@ const struct cudnn_choice *cudnn_known(const struct cudnn *cudnn, const struct c
     return choice;
 }
 
-const struct cudnn_choice *cudnn_choose(struct cudnn *cudnn, const struct carry_form *form)
+const struct cudnn_choice *cudnn_choose(struct cudnn *cudnn, const struct conv_form *form)
 {
     const struct cudnn_choice *known = cudnn_known(cudnn, form);
     if (known)

@@ -22,7 +22,7 @@
 /* What was found for a form. */
 struct cudnn_choice {
     struct cudnn_choice *next;
-    struct carry_form form;
+    struct conv_form form;
     cudnnBackendDescriptor_t plan; /* NULL: none works */
     int64_t bytes;                 /* of workspace */
 };
@@ -42,8 +42,8 @@ uint64_t cudnn_most_bytes(void);
 
 /* The choice for a form; when it is met for the first time, proposals are tried. NULL: no memory.
  */
-const struct cudnn_choice *cudnn_choose(struct cudnn *cudnn, const struct carry_form *form);
-const struct cudnn_choice *cudnn_known(const struct cudnn *cudnn, const struct carry_form *form);
+const struct cudnn_choice *cudnn_choose(struct cudnn *cudnn, const struct conv_form *form);
+const struct cudnn_choice *cudnn_known(const struct cudnn *cudnn, const struct conv_form *form);
 
 /* Enqueues it. */
 bool cudnn_execute(const struct cudnn *cudnn, const struct cudnn_choice *choice, const float *x,
@@ -51,7 +51,7 @@ bool cudnn_execute(const struct cudnn *cudnn, const struct cudnn_choice *choice,
 
 /* cudnn_check.cu: does what was made agree with sums in double, as far as the precision allows?
  * Some of the results are looked at. It waits for the stream. */
-bool cudnn_is_right(const struct carry_form *form, bool tf32, const float *x, const float *w,
+bool cudnn_is_right(const struct conv_form *form, bool tf32, const float *x, const float *w,
                     const float *y, cudaStream_t stream);
 
 void cudnn_forget(struct cudnn *cudnn); /* all choices */

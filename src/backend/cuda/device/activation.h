@@ -74,7 +74,8 @@ static inline __device__ float bounded(float x, float low, float high)
 }
 
 /* d(value)/dx, from the value; gelu's, erf's and log's from x: Φ(x) + x·φ(x), 2/√π·e^-x². */
-static inline __device__ float activation_slope(enum activation function, float alpha, float saved)
+static inline __device__ float activation_derivative(enum activation function, float alpha,
+                                                     float saved)
 {
     const float density_at_0 = 0.39894228040143267794f; /* 1/√(2π) */
     switch (function) {

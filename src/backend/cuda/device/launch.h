@@ -47,13 +47,15 @@ struct call {
     void *workspace;       /* device; as much as the op's row asks for; shared by all ops */
     struct control *control;
     struct feed *feed;
-    struct feed_view *views;     /* by tensor */
-    void *aside;                 /* device; workspace of what the op does aside … */
-    void *twin;                  /* … and of what is done beside that (queue_twin) */
-    const struct narrow *narrow; /* mixed_precision.h; NULL: everything is in fp32 */
-    const struct slope *slope;   /* activation_grad.h; what one op leaves for the next, or NULL */
-    const bool *last;            /* nhwc.h: [tensor]: does it lie channels last? NULL: none */
-    const struct slope *below; /* … that the next op begins with pieces of what this one makes */
+    struct feed_view *views;   /* by tensor */
+    void *side_workspace;      /* device; workspace of what the op does on the side stream … */
+    void *twin;                /* … and of what is done beside that (queue_fork_twin) */
+    const struct mixed *mixed; /* mixed_precision.h; NULL: everything is in fp32 */
+    const struct activation_grad
+        *act_grad;    /* activation_grad.h; what one op leaves for the next, or NULL */
+    const bool *nhwc; /* nhwc.h: [tensor]: is it NHWC? NULL: none */
+    const struct activation_grad
+        *below; /* … that the next op begins with pieces of what this one makes */
 };
 
 struct blas;  /* blas.h */
@@ -62,10 +64,10 @@ struct cudnn; /* cudnn.h */
 struct queue {
     cudaStream_t stream;
     cudaStream_t side;       /* for work that what follows need not wait for; NULL: there is none */
-    cudaEvent_t parting;     /* where it leaves the stream */
+    cudaEvent_t fork;        /* where it leaves the stream */
     cudaStream_t twin;       /* beside that, for parts of it that do not need each other … */
-    cudaEvent_t meeting;     /* … and where these end */
-    bool aside;              /* the op at hand has put work there */
+    cudaEvent_t join;        /* … and where these end */
+    bool forked;             /* the op at hand has put work there */
     const struct blas *blas; /* or NULL: not loaded */
     const struct cudnn *cudnn; /* or NULL: not asked for */
     bool counting;             /* only count launches */
@@ -73,7 +75,7 @@ struct queue {
     int32_t launches;          /* so far */
     bool early;                /* the GPU lets kernels begin early (enqueue_early) */
     int32_t chained;           /* `launches` where the stream ends with a kernel, else less */
-    bool was_chained;          /* … was it so where work aside parted from the stream? */
+    bool was_chained;          /* … was it so where side-stream work parted from the stream? */
     cudaError_t error;         /* the first one; nothing is launched after it */
 };
 
@@ -82,8 +84,9 @@ struct kernel {
     const char *name;
     void (*launch)(const struct call *call, struct queue *queue);
     uint64_t (*workspace_bytes)(const struct program *program, const struct op *op); /* or NULL */
-    uint64_t (*aside_bytes)(const struct program *program, const struct op *op);     /* or NULL */
-    uint32_t aside; /* bit i: what it does aside reads or writes its operand i */
+    uint64_t (*side_bytes)(const struct program *program, const struct op *op);      /* or NULL */
+    uint32_t
+        side_operands; /* bit i: what it does on the side stream reads or writes its operand i */
     bool rounds; /* it also writes the 16-bit copies of the parameters it writes (mixed_precision.h)
                   */
 };
@@ -117,49 +120,50 @@ static inline void enqueue(struct queue *queue, void (*kernel)(Parameters...), d
 
 /* What is enqueued between these two follows all that was enqueued so far, and runs beside what
  * comes after; whoever needs its results or its operands' places waits for it (side_stream.h). */
-static inline cudaStream_t queue_part(struct queue *queue)
+static inline cudaStream_t queue_fork(struct queue *queue)
 {
     cudaStream_t stream = queue->stream;
     if (!queue->side || queue->error != cudaSuccess)
         return stream;
-    queue->error = cudaEventRecord(queue->parting, stream);
+    queue->error = cudaEventRecord(queue->fork, stream);
     if (queue->error == cudaSuccess)
-        queue->error = cudaStreamWaitEvent(queue->side, queue->parting, 0);
+        queue->error = cudaStreamWaitEvent(queue->side, queue->fork, 0);
     queue->was_chained = queue->chained > 0 && queue->chained == queue->launches;
     queue->stream = queue->side;
-    queue->aside = true;
+    queue->forked = true;
     queue->chained = 0;
     return stream;
 }
 
-static inline void queue_return(struct queue *queue, cudaStream_t stream)
+static inline void queue_back(struct queue *queue, cudaStream_t stream)
 {
     if (queue->stream != stream)
         queue->chained = stream != queue->side && queue->was_chained ? queue->launches : 0;
     queue->stream = stream;
 }
 
-/* From here to queue_return, aside: what needs nothing of the work aside since it parted. It does
- * not wait for work aside of ops before this one either, and so has a workspace of its own. */
-static inline cudaStream_t queue_twin(struct queue *queue)
+/* From here to queue_back, on the side stream: what needs nothing of the side-stream work since it
+ * parted. It does not wait for side-stream work of ops before this one either, and so has a
+ * workspace of its own. */
+static inline cudaStream_t queue_fork_twin(struct queue *queue)
 {
     cudaStream_t stream = queue->stream;
-    if (!queue->aside || queue->error != cudaSuccess)
+    if (!queue->forked || queue->error != cudaSuccess)
         return stream;
-    queue->error = cudaStreamWaitEvent(queue->twin, queue->parting, 0);
+    queue->error = cudaStreamWaitEvent(queue->twin, queue->fork, 0);
     queue->stream = queue->twin;
     queue->chained = 0;
     return stream;
 }
 
 /* Aside: what follows waits for what its twin does. */
-static inline void queue_meet(struct queue *queue)
+static inline void queue_join_twin(struct queue *queue)
 {
-    if (!queue->aside || queue->error != cudaSuccess)
+    if (!queue->forked || queue->error != cudaSuccess)
         return;
-    queue->error = cudaEventRecord(queue->meeting, queue->twin);
+    queue->error = cudaEventRecord(queue->join, queue->twin);
     if (queue->error == cudaSuccess)
-        queue->error = cudaStreamWaitEvent(queue->stream, queue->meeting, 0);
+        queue->error = cudaStreamWaitEvent(queue->stream, queue->join, 0);
     queue->chained = 0;
 }
 

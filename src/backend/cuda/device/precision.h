@@ -13,7 +13,7 @@
 enum precision { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_COUNT };
 
 /* Are the factors of products kept in 16 bits? */
-static inline __host__ __device__ bool precision_is_narrow(enum precision precision)
+static inline __host__ __device__ bool precision_is_16bit(enum precision precision)
 {
     return precision == PRECISION_BF16 || precision == PRECISION_FP16;
 }
@@ -26,13 +26,13 @@ struct cells {
 
 enum { CELLS = 8 }; /* that are moved at a time */
 
-static inline __device__ float narrow_value(uint16_t bits, enum precision type)
+static inline __device__ float value_of_16bit(uint16_t bits, enum precision type)
 {
     return type == PRECISION_BF16 ? __bfloat162float(__ushort_as_bfloat16(bits))
                                   : __half2float(__ushort_as_half(bits));
 }
 
-static inline __device__ uint16_t narrow_bits(float value, enum precision type)
+static inline __device__ uint16_t bits_of_16bit(float value, enum precision type)
 {
     return type == PRECISION_BF16 ? __bfloat16_as_ushort(__float2bfloat16_rn(value))
                                   : __half_as_ushort(__float2half_rn(value));
@@ -47,15 +47,15 @@ static inline __device__ uint32_t half_up(uint32_t bits)
 
 static inline __device__ float cells_get(struct cells cells, int64_t index)
 {
-    return precision_is_narrow(cells.type)
-               ? narrow_value(((const uint16_t *)cells.data)[index], cells.type)
+    return precision_is_16bit(cells.type)
+               ? value_of_16bit(((const uint16_t *)cells.data)[index], cells.type)
                : ((const float *)cells.data)[index];
 }
 
 static inline __device__ void cells_put(struct cells cells, int64_t index, float value)
 {
-    if (precision_is_narrow(cells.type))
-        ((uint16_t *)cells.data)[index] = narrow_bits(value, cells.type);
+    if (precision_is_16bit(cells.type))
+        ((uint16_t *)cells.data)[index] = bits_of_16bit(value, cells.type);
     else
         ((float *)cells.data)[index] = value;
 }
@@ -63,12 +63,12 @@ static inline __device__ void cells_put(struct cells cells, int64_t index, float
 /* Eight of them; `first` is a multiple of CELLS. */
 static inline __device__ void cells_read(struct cells cells, int64_t first, float *values)
 {
-    if (precision_is_narrow(cells.type)) {
+    if (precision_is_16bit(cells.type)) {
         const uint4 word = *(const uint4 *)((const uint16_t *)cells.data + first);
         const uint32_t pairs[4] = {word.x, word.y, word.z, word.w};
 #pragma unroll
         for (int i = 0; i < CELLS; i++)
-            values[i] = narrow_value((uint16_t)(pairs[i / 2] >> (i % 2 * 16)), cells.type);
+            values[i] = value_of_16bit((uint16_t)(pairs[i / 2] >> (i % 2 * 16)), cells.type);
     } else {
         const float4 *from = (const float4 *)((const float *)cells.data + first);
         const float4 low = from[0], high = from[1];
@@ -79,12 +79,12 @@ static inline __device__ void cells_read(struct cells cells, int64_t first, floa
 
 static inline __device__ void cells_write(struct cells cells, int64_t first, const float *values)
 {
-    if (precision_is_narrow(cells.type)) {
+    if (precision_is_16bit(cells.type)) {
         uint32_t pairs[4];
 #pragma unroll
         for (int i = 0; i < CELLS / 2; i++)
-            pairs[i] = (uint32_t)narrow_bits(values[2 * i], cells.type) |
-                       (uint32_t)narrow_bits(values[2 * i + 1], cells.type) << 16;
+            pairs[i] = (uint32_t)bits_of_16bit(values[2 * i], cells.type) |
+                       (uint32_t)bits_of_16bit(values[2 * i + 1], cells.type) << 16;
         *(uint4 *)((uint16_t *)cells.data + first) =
             make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
     } else {

@@ -50,7 +50,7 @@ static enum status with_memory(const struct device *device, struct blas *blas, e
                                const struct stopwatch *watch, uint64_t limit_ns, double *per_s)
 {
     const int64_t count = (int64_t)SIDE * SIDE;
-    const uint64_t bytes = (uint64_t)count * (precision_is_narrow(type) ? 2 : 4);
+    const uint64_t bytes = (uint64_t)count * (precision_is_16bit(type) ? 2 : 4);
     struct product product = {};
     struct queue queue = {};
     void *memory;
@@ -59,7 +59,7 @@ static enum status with_memory(const struct device *device, struct blas *blas, e
         fill_factor<<<blocks_striding(count), THREADS, 0, watch->stream>>>(
             count, factor ? 0.0f : -1.0f, cells{(char *)memory + (uint64_t)factor * bytes, type});
     product.m = product.n = product.k = SIDE;
-    product.a_turned = true; /* what the matrix units like best */
+    product.a_transposed = true; /* what the matrix units like best */
     product.in = product.out = type;
     product.a = memory;
     product.b = (char *)memory + bytes;

@@ -40,10 +40,10 @@ struct instance {
     struct {
         char *data; /* device */
         uint64_t bytes;
-    } blocks[ROLE_COUNT];    /* the kept roles */
-    struct control *control; /* device */
-    char *copy;              /* device: the parameters in 16 bits, or NULL */
-    struct scaling *scaling; /* device; fp16 only, else NULL */
+    } blocks[ROLE_COUNT];          /* the kept roles */
+    struct control *control;       /* device */
+    char *copy;                    /* device: the parameters in 16 bits, or NULL */
+    struct loss_scale *loss_scale; /* device; fp16 only, else NULL */
 };
 
 /* A view in host memory and its copy on the device. */
@@ -81,7 +81,7 @@ struct capture {
     cudaGraphExec_t steps[CAPTURE_SIZES]; /* [i]: 2^i steps; NULL: not captured yet */
 };
 
-struct whole;
+struct stack;
 struct answer;
 struct span;
 struct stages;
@@ -102,13 +102,13 @@ struct plan {
     char *grads;                     /* device; all slots add to the same */
     char *workspace;                 /* device; the most any op asks for */
     uint64_t workspace_bytes;
-    struct narrow *narrow; /* NULL: everything is in fp32 */
-    struct slope **slopes; /* [op], or NULL */
-    bool *last;            /* [tensor]: does it lie channels last? NULL: none (nhwc.h) */
-    char *slope_memory;    /* device */
-    uint64_t slope_bytes;
+    struct mixed *mixed;                /* NULL: everything is in fp32 */
+    struct activation_grad **act_grads; /* [op], or NULL */
+    bool *nhwc;                         /* [tensor]: is it NHWC? NULL: none (nhwc.h) */
+    char *act_grad_memory;              /* device */
+    uint64_t act_grad_bytes;
 
-    struct whole *whole;           /* runs all parts together; NULL: they run op by op */
+    struct stack *stack;           /* runs all parts together; NULL: they run op by op */
     struct answer *answer;         /* answers them through a mailbox; or NULL */
     const struct kernel **kernels; /* [op] */
     int32_t *launches;             /* [op], in one step */
@@ -125,8 +125,8 @@ struct plan {
     bool pending; /* something ran or was told since the last sync */
 
     cudaStream_t capture_stream; /* nothing runs in it */
-    struct aside aside;
-    struct overlap overlap;
+    struct side_stream side;
+    struct double_buffer double_buffer;
     struct capture *captures; /* [slot][parts] */
     cudaEvent_t *marks;       /* observed plans: before, between and after what is timed */
     int32_t mark_count;
@@ -178,8 +178,8 @@ void cuda_release(struct plan *plan);
 /* merge.cu: ops that follow each other become one kernel. */
 void merge_choose(struct plan *plan);
 
-/* multi_tensor.cu: small updates that are done aside become one kernel. */
-void together_choose(struct plan *plan);
+/* multi_tensor.cu: small updates that are done on the side stream become one kernel. */
+void multi_tensor_choose(struct plan *plan);
 
 /* Bytes of workspace that the kernel of op `o` takes. */
 uint64_t cuda_workspace(const struct plan *plan, int32_t o);
@@ -188,11 +188,11 @@ uint64_t cuda_workspace(const struct plan *plan, int32_t o);
 void *cuda_locate(const struct plan *plan, int32_t tensor, int copy);
 
 /* stack_plan.cu: programs that one kernel runs. NULL, or why there is none for it. */
-const char *whole_supports(const struct device *device, const struct program *program);
-enum status whole_prepare(struct plan *plan, enum answering answering); /* chooses; takes nothing */
-enum status whole_begin(struct plan *plan);
-enum status whole_run(struct plan *plan, int64_t steps);
-void whole_release(struct plan *plan);
+const char *stack_supports(const struct device *device, const struct program *program);
+enum status stack_prepare(struct plan *plan, enum answering answering); /* chooses; takes nothing */
+enum status stack_begin(struct plan *plan);
+enum status stack_run(struct plan *plan, int64_t steps);
+void stack_release(struct plan *plan);
 
 /* answer_calls.cu: lets the kernel leave that waits for calls, if there is one. */
 enum status answer_stop(struct device *device);

@@ -8,28 +8,28 @@ extern "C" {
 static const enum role kept[] = {ROLE_PARAM, ROLE_STATISTIC, ROLE_STATE};
 
 /* The scale of the loss that a training had reached, or the first. */
-static enum status put_scaling(struct instance *instance, const struct control *control)
+static enum status put_loss_scale(struct instance *instance, const struct control *control)
 {
-    struct scaling scaling = {SCALING_FIRST, 0, 0, 0};
+    struct loss_scale loss_scale = {LOSS_SCALE_FIRST, 0, 0, 0};
     if (control->scale) {
-        scaling.scale = fmaxf(1.0f, fminf((float)control->scale, SCALING_MOST));
-        scaling.updates = (int32_t)(control->scaled % SCALING_GROW_AFTER);
+        loss_scale.scale = fmaxf(1.0f, fminf((float)control->scale, LOSS_SCALE_MOST));
+        loss_scale.updates = (int32_t)(control->scaled % LOSS_SCALE_GROW_AFTER);
     }
-    CUDA(cudaMemcpyAsync(instance->scaling, &scaling, offsetof(struct scaling, out),
+    CUDA(cudaMemcpyAsync(instance->loss_scale, &loss_scale, offsetof(struct loss_scale, out),
                          cudaMemcpyHostToDevice, instance->device->stream));
     CUDA(cudaStreamSynchronize(instance->device->stream));
     return STATUS_OK;
 }
 
-static enum status get_scaling(const struct instance *instance, struct control *control)
+static enum status get_loss_scale(const struct instance *instance, struct control *control)
 {
-    struct scaling scaling;
-    CUDA(cudaMemcpyAsync(&scaling, instance->scaling, sizeof scaling, cudaMemcpyDeviceToHost,
-                         instance->device->stream));
+    struct loss_scale loss_scale;
+    CUDA(cudaMemcpyAsync(&loss_scale, instance->loss_scale, sizeof loss_scale,
+                         cudaMemcpyDeviceToHost, instance->device->stream));
     CUDA(cudaStreamSynchronize(instance->device->stream));
-    control->left_out = scaling.lost;
-    control->scale = (uint64_t)scaling.scale;
-    control->scaled = (uint64_t)scaling.updates;
+    control->left_out = loss_scale.lost;
+    control->scale = (uint64_t)loss_scale.scale;
+    control->scaled = (uint64_t)loss_scale.updates;
     return STATUS_OK;
 }
 
@@ -44,16 +44,17 @@ static enum status take_blocks(struct instance *instance, const struct params *p
     }
     TRY(cuda_alloc(instance->device, sizeof(struct control), "the control block", &memory));
     instance->control = (struct control *)memory;
-    if (!precision_is_narrow(instance->device->precision))
+    if (!precision_is_16bit(instance->device->precision))
         return STATUS_OK;
     TRY(cuda_alloc(instance->device, instance->blocks[ROLE_PARAM].bytes / 2,
                    "a copy of the parameters in 16 bits", &memory));
     instance->copy = (char *)memory;
     if (instance->device->precision != PRECISION_FP16)
         return STATUS_OK;
-    TRY(cuda_alloc(instance->device, sizeof *instance->scaling, "the scale of the loss", &memory));
-    instance->scaling = (struct scaling *)memory;
-    return put_scaling(instance, &params->control);
+    TRY(cuda_alloc(instance->device, sizeof *instance->loss_scale, "the scale of the loss",
+                   &memory));
+    instance->loss_scale = (struct loss_scale *)memory;
+    return put_loss_scale(instance, &params->control);
 }
 
 enum status cuda_attach(struct device *device, const struct params *params, struct instance **out)
@@ -84,7 +85,7 @@ void cuda_detach(struct instance *instance)
     (void)cuda_use(instance->device);
     for (enum role role : kept)
         cudaFree(instance->blocks[role].data);
-    cudaFree(instance->scaling);
+    cudaFree(instance->loss_scale);
     cudaFree(instance->copy);
     cudaFree(instance->control);
     mem_free(instance);
@@ -107,8 +108,8 @@ static enum status round_params(struct instance *instance)
     struct queue queue = {};
     queue.stream = instance->device->stream;
     if (instance->copy)
-        narrow_cast(&queue, count, cells{instance->blocks[ROLE_PARAM].data, PRECISION_FP32},
-                    cells{instance->copy, instance->device->precision});
+        mixed_cast(&queue, count, cells{instance->blocks[ROLE_PARAM].data, PRECISION_FP32},
+                   cells{instance->copy, instance->device->precision});
     CUDA(queue.error);
     return STATUS_OK;
 }
@@ -126,7 +127,7 @@ enum status cuda_upload(struct instance *instance, const struct params *params)
                          cudaMemcpyHostToDevice, stream));
     TRY(round_params(instance));
     CUDA(cudaStreamSynchronize(stream));
-    return instance->scaling ? put_scaling(instance, &params->control) : STATUS_OK;
+    return instance->loss_scale ? put_loss_scale(instance, &params->control) : STATUS_OK;
 }
 
 enum status cuda_download(struct instance *instance, struct params *params)
@@ -141,5 +142,5 @@ enum status cuda_download(struct instance *instance, struct params *params)
     CUDA(cudaMemcpyAsync(&params->control, instance->control, sizeof params->control,
                          cudaMemcpyDeviceToHost, stream));
     CUDA(cudaStreamSynchronize(stream));
-    return instance->scaling ? get_scaling(instance, &params->control) : STATUS_OK;
+    return instance->loss_scale ? get_loss_scale(instance, &params->control) : STATUS_OK;
 }

@@ -61,46 +61,46 @@ static void enqueue_step(const struct plan *plan, unsigned parts, int copy, bool
     const struct program *program = plan->program;
     const struct call *calls = plan->calls + (int64_t)copy * program->op_count;
     const enum observe level = plan->observer.level;
-    struct scaling *scaling = plan->narrow ? plan->narrow->scaling : NULL;
+    struct loss_scale *loss_scale = plan->mixed ? plan->mixed->loss_scale : NULL;
     int32_t mark = 0;
     if (!keeps_weights(program))
         queue->chained = 0; /* no kernel reads weights before the last step has written them */
     if (level != OBSERVE_NOTHING)
         put_mark(plan, queue, &mark);
     for (int part = 0; part < PART_COUNT; part++) {
-        const bool scaled = scaling && part == PART_UPDATE;
+        const bool scaled = loss_scale && part == PART_UPDATE;
         if (!(parts & PART_BIT(part)))
             continue;
         if (scaled)
-            scaling_look(queue, (int64_t)(program->role_bytes[ROLE_GRAD] / sizeof(float)),
-                         (const float *)plan->grads, scaling);
+            loss_scale_look(queue, (int64_t)(program->role_bytes[ROLE_GRAD] / sizeof(float)),
+                            (const float *)plan->grads, loss_scale);
         for (int32_t o = program->parts[part].from; o < program->parts[part].to; o++) {
-            if (overlaps && overlap_has(&program->ops[o]))
+            if (overlaps && double_buffer_has(&program->ops[o]))
                 continue;
             if (plan->spans)
                 tracer_op(o);
-            aside_enqueue(plan, &calls[o], o, queue);
+            side_stream_enqueue(plan, &calls[o], o, queue);
             if (plan->spans)
                 tracer_pause();
             if (level == OBSERVE_OPS)
                 put_mark(plan, queue, &mark);
         }
         if (scaled)
-            scaling_move(queue, scaling);
+            loss_scale_move(queue, loss_scale);
         if (level == OBSERVE_PARTS)
             put_mark(plan, queue, &mark);
     }
-    aside_join(plan, queue);
+    side_stream_join(plan, queue);
 }
 
 static struct queue make_queue(const struct plan *plan, cudaStream_t stream)
 {
     struct queue queue = {};
     queue.stream = stream;
-    queue.side = plan->aside.stream;
-    queue.parting = plan->aside.parting;
-    queue.twin = plan->aside.twin;
-    queue.meeting = plan->aside.meeting;
+    queue.side = plan->side.stream;
+    queue.fork = plan->side.fork;
+    queue.twin = plan->side.twin;
+    queue.join = plan->side.join;
     queue.blas = plan->instance->device->blas;
     queue.cudnn = plan->instance->device->cudnn;
     queue.early = plan->instance->device->properties.major >= 9;
@@ -114,10 +114,10 @@ static void enqueue_steps(const struct plan *plan, unsigned parts, int slot, int
                           parts == parts_that_run(plan->program, PARTS_ALL);
     for (int32_t left = steps - 1; left >= 0; left--) {
         if (overlaps)
-            overlap_before(plan, steps, left, queue);
+            double_buffer_before(plan, steps, left, queue);
         enqueue_step(plan, parts, overlaps ? left & 1 : slot, overlaps, queue);
         if (overlaps)
-            overlap_after(plan, left, queue);
+            double_buffer_after(plan, left, queue);
     }
 }
 
@@ -322,10 +322,10 @@ enum status cuda_run(struct plan *plan, unsigned parts, int slot, int64_t steps)
         return answer_run(plan, steps);
     cudaStream_t stream = plan->instance->device->stream;
     TRY(cuda_use(plan->instance->device));
-    if (plan->whole && !takes_rows(plan, parts) &&
+    if (plan->stack && !takes_rows(plan, parts) &&
         parts == parts_that_run(plan->program, PARTS_ALL)) {
         plan->pending = true;
-        return whole_run(plan, steps);
+        return stack_run(plan, steps);
     }
     TRY(cuda_capture(plan, parts, slot)); /* prepare has captured what is usually asked for */
     plan->pending = true;

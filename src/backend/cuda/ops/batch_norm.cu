@@ -90,21 +90,21 @@ static __global__ void __launch_bounds__(THREADS)
 {
     const struct channel_lines at(channels, true);
     const float count = (float)(channels.n * channels.inner);
-    struct norm_channel own[LAST_WIDE];
+    struct norm_channel own[NHWC_VECTOR];
     if (at.channel >= channels.channels)
         return;
 #pragma unroll
-    for (int i = 0; i < LAST_WIDE; i++)
+    for (int i = 0; i < NHWC_VECTOR; i++)
         own[i].take(norm, at.channel + i, norm.x[at.channel + i], count, wholes[at.channel + i]);
     at.each([&](int64_t index) {
-        vector<LAST_WIDE> value = read_only<LAST_WIDE>(norm.x + index);
+        vector<NHWC_VECTOR> value = read_only<NHWC_VECTOR>(norm.x + index);
 #pragma unroll
-        for (int i = 0; i < LAST_WIDE; i++)
+        for (int i = 0; i < NHWC_VECTOR; i++)
             value.at[i] = (value.at[i] - own[i].mean) * own[i].slope + own[i].beta;
-        norm.put<LAST_WIDE>(index, value);
+        norm.put<NHWC_VECTOR>(index, value);
     });
 #pragma unroll
-    for (int i = 0; i < LAST_WIDE; i++)
+    for (int i = 0; i < NHWC_VECTOR; i++)
         if (at.line == 0 && blockIdx.y == 0)
             own[i].keep(norm, at.channel + i, count);
 }
@@ -127,7 +127,7 @@ static void run_batch_norm(const struct call *call, struct queue *queue, float *
                                        add,
                                        rectified};
     const struct two *found = sum_channel_pieces(queue, channels, norm_moments{norm.x, NULL}, sums);
-    if (channels.last)
+    if (channels.nhwc)
         enqueue(queue, batch_norm_lines, lines_grid(channels), dim3(THREADS), channels, norm,
                 found);
     else
@@ -212,20 +212,20 @@ static __global__ void __launch_bounds__(THREADS)
     batch_norm_fixed_lines(struct channels channels, struct norm_fixed norm)
 {
     const struct channel_lines at(channels, false);
-    float scale[LAST_WIDE] = {}, mean[LAST_WIDE] = {}, beta[LAST_WIDE] = {};
+    float scale[NHWC_VECTOR] = {}, mean[NHWC_VECTOR] = {}, beta[NHWC_VECTOR] = {};
 #pragma unroll
-    for (int i = 0; i < LAST_WIDE && at.channel < channels.channels; i++) {
+    for (int i = 0; i < NHWC_VECTOR && at.channel < channels.channels; i++) {
         const int64_t c = at.channel + i;
         scale[i] = norm.gamma[c] / sqrtf(norm.variance[c] + norm.epsilon);
         mean[i] = norm.mean[c];
         beta[i] = norm.beta[c];
     }
     at.each([&](int64_t index) {
-        vector<LAST_WIDE> value = *(const vector<LAST_WIDE> *)(norm.x + index);
+        vector<NHWC_VECTOR> value = *(const vector<NHWC_VECTOR> *)(norm.x + index);
 #pragma unroll
-        for (int i = 0; i < LAST_WIDE; i++)
+        for (int i = 0; i < NHWC_VECTOR; i++)
             value.at[i] = (value.at[i] - mean[i]) * scale[i] + beta[i];
-        *(vector<LAST_WIDE> *)(norm.y + index) = value;
+        *(vector<NHWC_VECTOR> *)(norm.y + index) = value;
     });
 }
 
@@ -239,7 +239,7 @@ void launch_batch_norm_fixed(const struct call *call, struct queue *queue)
                                     call_reals(call, 4),
                                     call_reals(call, 5),
                                     call->op->attr.batch_norm_fixed.epsilon};
-    if (channels.last)
+    if (channels.nhwc)
         enqueue(queue, batch_norm_fixed_lines, lines_grid(channels), dim3(THREADS), channels, norm);
     else
         enqueue(queue, channels.wide ? batch_norm_fixed_piece<4> : batch_norm_fixed_piece<1>,
@@ -307,27 +307,27 @@ static __global__ void __launch_bounds__(THREADS)
     const float count = (float)(channels.n * channels.inner);
     struct {
         float mean, scale, slope, dbeta, dgamma;
-    } own[LAST_WIDE];
+    } own[NHWC_VECTOR];
     if (at.channel >= channels.channels)
         return;
 #pragma unroll
-    for (int i = 0; i < LAST_WIDE; i++) {
+    for (int i = 0; i < NHWC_VECTOR; i++) {
         const int64_t c = at.channel + i;
         own[i] = {norm.saved_mean[c], norm.saved_scale[c], norm.gamma[c] * norm.saved_scale[c],
                   wholes[c].a / count, wholes[c].b / count};
     }
     if (norm.dx)
         at.each([&](int64_t index) {
-            const vector<LAST_WIDE> x = read_only<LAST_WIDE>(norm.x + index);
-            vector<LAST_WIDE> value = read_only<LAST_WIDE>(norm.dy + index);
+            const vector<NHWC_VECTOR> x = read_only<NHWC_VECTOR>(norm.x + index);
+            vector<NHWC_VECTOR> value = read_only<NHWC_VECTOR>(norm.dy + index);
 #pragma unroll
-            for (int i = 0; i < LAST_WIDE; i++) {
+            for (int i = 0; i < NHWC_VECTOR; i++) {
                 const float centred = (x.at[i] - own[i].mean) * own[i].scale;
                 value.at[i] = own[i].slope * (value.at[i] - own[i].dbeta - centred * own[i].dgamma);
             }
-            *(vector<LAST_WIDE> *)(norm.dx + index) = value;
+            *(vector<NHWC_VECTOR> *)(norm.dx + index) = value;
         });
-    for (int i = 0; at.line == 0 && blockIdx.y == 0 && i < LAST_WIDE; i++) {
+    for (int i = 0; at.line == 0 && blockIdx.y == 0 && i < NHWC_VECTOR; i++) {
         const int64_t c = at.channel + i;
         norm.dgamma[c] = (norm.accumulate ? norm.dgamma[c] : 0.0f) + wholes[c].b;
         norm.dbeta[c] = (norm.accumulate ? norm.dbeta[c] : 0.0f) + wholes[c].a;
@@ -344,7 +344,7 @@ void launch_batch_norm_grad(const struct call *call, struct queue *queue)
         call_reals(call, 6), call_reals(call, 7), call->op->attr.batch_norm_grad.accumulate != 0};
     const struct two *found = sum_channel_pieces(
         queue, channels, norm_slopes{norm.dy, norm.x, norm.saved_mean, norm.saved_scale}, sums);
-    if (channels.last)
+    if (channels.nhwc)
         enqueue(queue, batch_norm_grad_lines, lines_grid(channels), dim3(THREADS), channels, norm,
                 found);
     else

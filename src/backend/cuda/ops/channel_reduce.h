@@ -3,7 +3,7 @@
  * A channel is cut into pieces, one block each; a block leaves two sums, and who needs the whole
  * channel's adds those of its pieces. Where to cut depends on the shape only.
  *
- * Of x[n, inner, c], channels last, a block has up to 128 channels and a piece of the rows, a
+ * Of x[n, inner, c], NHWC, a block has up to 128 channels and a piece of the rows, a
  * thread four neighbouring channels; the pieces are many, and a kernel adds them up. */
 #ifndef PRONY_BACKEND_CUDA_CHANNEL_REDUCE_H
 #define PRONY_BACKEND_CUDA_CHANNEL_REDUCE_H
@@ -18,16 +18,16 @@ struct channels {
     int64_t n, channels, inner;
     int32_t pieces;
     bool wide; /* values can be read by fours */
-    bool last; /* the channel is the last dimension */
+    bool nhwc; /* the channel is the last dimension */
 };
 
-/* Channels last: `lanes` threads side by side, the others of a block in lines below. */
+/* NHWC: `lanes` threads side by side, the others of a block in lines below. */
 enum { LINES_LANES = 32, LINES_BLOCKS = 132 * 6, LINES_ROWS = 8 }; /* rows a thread, at least */
 
 static inline __host__ __device__ int32_t lines_lanes(const struct channels &channels)
 {
     int32_t lanes = LINES_LANES;
-    while (lanes > 1 && (int64_t)lanes / 2 * LAST_WIDE >= channels.channels)
+    while (lanes > 1 && (int64_t)lanes / 2 * NHWC_VECTOR >= channels.channels)
         lanes /= 2;
     return lanes;
 }
@@ -35,7 +35,7 @@ static inline __host__ __device__ int32_t lines_lanes(const struct channels &cha
 static inline int32_t lines_pieces(const struct channels &channels)
 {
     const int32_t lanes = lines_lanes(channels);
-    const int64_t across = blocks_for(channels.channels, lanes * LAST_WIDE);
+    const int64_t across = blocks_for(channels.channels, lanes * NHWC_VECTOR);
     const int64_t worth = channels.n * channels.inner / (THREADS / lanes * LINES_ROWS);
     const int64_t fill = LINES_BLOCKS / across < worth ? LINES_BLOCKS / across : worth;
     return fill < 1 ? 1 : (int32_t)fill;
@@ -43,15 +43,15 @@ static inline int32_t lines_pieces(const struct channels &channels)
 
 static inline dim3 lines_grid(const struct channels &channels)
 {
-    return dim3(blocks_for(channels.channels, lines_lanes(channels) * LAST_WIDE),
+    return dim3(blocks_for(channels.channels, lines_lanes(channels) * NHWC_VECTOR),
                 (unsigned)channels.pieces);
 }
 
-static inline struct channels channels_of_shape(const struct shape *shape, bool last)
+static inline struct channels channels_of_shape(const struct shape *shape, bool nhwc)
 {
-    struct channels channels = {shape->dim[0], shape->dim[1], 0, 0, last, last};
+    struct channels channels = {shape->dim[0], shape->dim[1], 0, 0, nhwc, nhwc};
     channels.inner = shape_count(shape) / channels.n / channels.channels;
-    if (last) {
+    if (nhwc) {
         channels.pieces = lines_pieces(channels);
         return channels;
     }
@@ -65,7 +65,7 @@ static inline struct channels channels_of_shape(const struct shape *shape, bool 
 
 static inline struct channels channels_of(const struct call *call)
 {
-    return channels_of_shape(&call_tensor(call, 0)->shape, call_is_last(call, 0));
+    return channels_of_shape(&call_tensor(call, 0)->shape, call_is_nhwc(call, 0));
 }
 
 static inline dim3 channels_grid(const struct channels &channels)
@@ -119,7 +119,7 @@ struct channel_lines {
         lanes = lines_lanes(channels);
         lane = (int32_t)threadIdx.x % lanes;
         line = (int32_t)threadIdx.x / lanes;
-        channel = ((int64_t)blockIdx.x * lanes + lane) * LAST_WIDE;
+        channel = ((int64_t)blockIdx.x * lanes + lane) * NHWC_VECTOR;
         const bool inside = channel < channels.channels;
         from = inside ? (share * piece + line) * channels.channels + channel : 0;
         to = inside ? min(share * (piece + 1), rows) * channels.channels : 0;
@@ -197,39 +197,39 @@ static __global__ void __launch_bounds__(THREADS)
         sums[at.channel * channels.pieces + at.piece] = {a, b};
 }
 
-/* … channels last */
+/* … NHWC */
 template <typename Term>
 static __global__ void __launch_bounds__(THREADS)
     sum_lines(struct channels channels, Term term, struct two *sums)
 {
-    __shared__ struct two partial[THREADS][LAST_WIDE];
+    __shared__ struct two partial[THREADS][NHWC_VECTOR];
     const struct channel_lines at(channels, false);
-    typename Term::fixed fixed[LAST_WIDE] = {};
-    struct two sum[LAST_WIDE] = {};
-    for (int i = 0; i < LAST_WIDE && at.channel < channels.channels; i++)
+    typename Term::fixed fixed[NHWC_VECTOR] = {};
+    struct two sum[NHWC_VECTOR] = {};
+    for (int i = 0; i < NHWC_VECTOR && at.channel < channels.channels; i++)
         fixed[i] = term.of_channel(at.channel + i, at.channel + i);
     at.each([&](int64_t index) {
-        const vector<LAST_WIDE> first = read_only<LAST_WIDE>(term.first + index);
-        const vector<LAST_WIDE> second =
-            term.second ? read_only<LAST_WIDE>(term.second + index) : vector<LAST_WIDE>{};
+        const vector<NHWC_VECTOR> first = read_only<NHWC_VECTOR>(term.first + index);
+        const vector<NHWC_VECTOR> second =
+            term.second ? read_only<NHWC_VECTOR>(term.second + index) : vector<NHWC_VECTOR>{};
 #pragma unroll
-        for (int i = 0; i < LAST_WIDE; i++) {
+        for (int i = 0; i < NHWC_VECTOR; i++) {
             const struct two value = Term::of(fixed[i], first.at[i], second.at[i]);
             sum[i].a += value.a;
             sum[i].b += value.b;
         }
     });
     const int32_t thread = (int32_t)threadIdx.x;
-    for (int i = 0; i < LAST_WIDE; i++)
+    for (int i = 0; i < NHWC_VECTOR; i++)
         partial[thread][i] = sum[i];
     for (int32_t half = THREADS / 2; half >= at.lanes; half /= 2) {
         __syncthreads();
-        for (int i = 0; thread < half && i < LAST_WIDE; i++) {
+        for (int i = 0; thread < half && i < NHWC_VECTOR; i++) {
             partial[thread][i].a += partial[thread + half][i].a;
             partial[thread][i].b += partial[thread + half][i].b;
         }
     }
-    for (int i = 0; at.line == 0 && at.channel < channels.channels && i < LAST_WIDE; i++)
+    for (int i = 0; at.line == 0 && at.channel < channels.channels && i < NHWC_VECTOR; i++)
         sums[(at.channel + i) * channels.pieces + blockIdx.y] = partial[thread][i];
 }
 
@@ -254,12 +254,12 @@ static __global__ void __launch_bounds__(THREADS)
         wholes[channel] = sum;
 }
 
-/* Leaves sums of pieces, which channel_whole adds up; channels last, those of whole channels. */
+/* Leaves sums of pieces, which channel_whole adds up; NHWC, those of whole channels. */
 template <typename Term>
 static const struct two *sum_channel_pieces(struct queue *queue, const struct channels &channels,
                                             Term term, struct two *sums)
 {
-    if (channels.last) {
+    if (channels.nhwc) {
         struct two *wholes = sums + channels.channels * channels.pieces;
         enqueue(queue, sum_lines<Term>, lines_grid(channels), dim3(THREADS), channels, term, sums);
         enqueue(queue, add_lines, dim3(blocks_for(channels.channels, THREADS / 32)), dim3(THREADS),

@@ -9,8 +9,8 @@
 
 void launch_activate(const struct call *call, struct queue *queue)
 {
-    narrow_activate(queue, call_count(call, 0), (enum activation)call->op->attr.activate.function,
-                    call->op->attr.activate.alpha, call_cells(call, 0), call_cells(call, 1));
+    mixed_activate(queue, call_count(call, 0), (enum activation)call->op->attr.activate.function,
+                   call->op->attr.activate.alpha, call_cells(call, 0), call_cells(call, 1));
 }
 
 static __global__ void activate_grad_each(int64_t count, enum activation function, float alpha,
@@ -24,7 +24,7 @@ static __global__ void activate_grad_each(int64_t count, enum activation functio
         cells_read_some(dy, first, some, values);
 #pragma unroll
         for (int i = 0; i < CELLS; i++)
-            values[i] *= activation_slope(function, alpha, slopes[i]);
+            values[i] *= activation_derivative(function, alpha, slopes[i]);
         cells_write_some(dx, first, some, values);
     });
 }
@@ -135,7 +135,7 @@ void launch_divide_grad(const struct call *call, struct queue *queue)
 }
 
 /* Of what y = bound(x) has become, and dy. */
-struct slope_of_bound {
+struct activation_grad_of_bound {
     float low, high;
     __device__ float of(float y, float dy) const
     {

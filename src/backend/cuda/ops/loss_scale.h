@@ -11,12 +11,12 @@
 
 /* Powers of two: they change no digit. At the first, the mean of a batch's gradients is far from
  * either end. */
-#define SCALING_FIRST 4096.0f
-#define SCALING_MOST 16777216.0f
-enum { SCALING_GROW_AFTER = 2000 };
+#define LOSS_SCALE_FIRST 4096.0f
+#define LOSS_SCALE_MOST 16777216.0f
+enum { LOSS_SCALE_GROW_AFTER = 2000 };
 
 /* On the device. */
-struct scaling {
+struct loss_scale {
     float scale;
     int32_t updates; /* since it was changed */
     int32_t out;     /* does some gradient of this step lie out of range? */
@@ -24,24 +24,24 @@ struct scaling {
 };
 
 /* What undoes it; `scaling` NULL: nothing is scaled. */
-static inline __device__ float scaling_down(const struct scaling *scaling)
+static inline __device__ float loss_scale_down(const struct loss_scale *loss_scale)
 {
-    return scaling ? 1.0f / scaling->scale : 1.0f;
+    return loss_scale ? 1.0f / loss_scale->scale : 1.0f;
 }
 
-static inline __device__ bool scaling_skips(const struct scaling *scaling)
+static inline __device__ bool loss_scale_skips(const struct loss_scale *loss_scale)
 {
-    return scaling && scaling->out;
+    return loss_scale && loss_scale->out;
 }
 
 /* Does the op begin a gradient? Then its result, in fp32 as all of them are, is scaled. */
-bool scaling_begins(enum op_kind kind);
-void scaling_apply(struct queue *queue, int64_t count, float *gradient,
-                   const struct scaling *scaling);
+bool loss_scale_begins(enum op_kind kind);
+void loss_scale_apply(struct queue *queue, int64_t count, float *gradient,
+                      const struct loss_scale *loss_scale);
 
 /* Around the update part: looks through the gradients; moves the scale. */
-void scaling_look(struct queue *queue, int64_t count, const float *gradients,
-                  struct scaling *scaling);
-void scaling_move(struct queue *queue, struct scaling *scaling);
+void loss_scale_look(struct queue *queue, int64_t count, const float *gradients,
+                     struct loss_scale *loss_scale);
+void loss_scale_move(struct queue *queue, struct loss_scale *loss_scale);
 
 #endif

@@ -1,15 +1,15 @@
 /* multi_tensor.cu: the updates of many small parameters in one kernel. A step of an optimiser is a
  * few numbers for a bias or a norm, and a launch takes longer than they do: the last of them does
  * all, from a list that the kernel is launched with. So do plain gradient descent, where its
- * updates are done aside (side_stream.h), and adam. */
+ * updates are done on the side stream (side_stream.h), and adam. */
 #include "backend/cuda/device/optimiser_rules.h"
 #include "backend/cuda/plan/merge.h"
 
 #include <cstring>
 
-enum { TOGETHER_MOST = 80, TOGETHER_EACH = 4096 }; /* updates; numbers of a block */
+enum { MULTI_TENSOR_MOST = 80, MULTI_TENSOR_EACH = 4096 }; /* updates; numbers of a block */
 
-struct together {
+struct multi_tensor {
     const float *rate;
     const int32_t *steps; /* adam: updates so far */
     struct any_rule rule; /* sgd or adam */
@@ -19,12 +19,12 @@ struct together {
         const float *g;
         float *mean, *squares;  /* adam */
         int32_t numbers, block; /* block: the first that works on it */
-    } at[TOGETHER_MOST];
+    } at[MULTI_TENSOR_MOST];
 };
 
 template <bool ADAM>
 static __global__ void __launch_bounds__(THREADS)
-    update_together(const __grid_constant__ struct together all)
+    multi_tensor_update(const __grid_constant__ struct multi_tensor all)
 {
     __shared__ int32_t own;
     __shared__ float seen[2];
@@ -37,8 +37,8 @@ static __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     const auto &mine = all.at[own];
     const struct pace pace = {*all.rate, {seen[0], seen[1]}, 0};
-    const int32_t from = (block - mine.block) * TOGETHER_EACH;
-    const int32_t to = min(from + (int32_t)TOGETHER_EACH, mine.numbers);
+    const int32_t from = (block - mine.block) * MULTI_TENSOR_EACH;
+    const int32_t to = min(from + (int32_t)MULTI_TENSOR_EACH, mine.numbers);
 #pragma unroll 4
     for (int32_t i = from + thread; i < to; i += THREADS) {
         const float w = mine.w[i], g = mine.g[i];
@@ -88,12 +88,12 @@ template <typename Visit> static void each_plain(const struct program *program, 
 }
 
 /* All updates of the list that this op ends. */
-static void launch_together(const struct call *call, struct queue *queue)
+static void launch_multi_tensor(const struct call *call, struct queue *queue)
 {
     const struct program *program = call->program;
     const struct op *last = call->op;
     const bool adam = last->kind == OP_adam;
-    struct together all = {};
+    struct multi_tensor all = {};
     int32_t blocks = 0;
     all.rate = call_reals(call, 2);
     all.steps = adam ? call_integers(call, ADAM_STEPS) : NULL;
@@ -101,7 +101,7 @@ static void launch_together(const struct call *call, struct queue *queue)
     each_plain(program, [&](const struct op *op) {
         if (op > last)
             return;
-        if (all.count == TOGETHER_MOST)
+        if (all.count == MULTI_TENSOR_MOST)
             all.count = blocks = 0; /* those were another's */
         float *const *operands = (float *const *)call->operands + (op->first - last->first);
         const int64_t numbers = shape_count(&program->tensors[op_input(program, op, 0)].shape);
@@ -111,42 +111,42 @@ static void launch_together(const struct call *call, struct queue *queue)
                                adam ? operands[ADAM_SQUARES] : NULL,
                                (int32_t)numbers,
                                blocks};
-        blocks += (int32_t)blocks_for(numbers, TOGETHER_EACH);
+        blocks += (int32_t)blocks_for(numbers, MULTI_TENSOR_EACH);
     });
-    enqueue(queue, adam ? update_together<true> : update_together<false>, dim3((unsigned)blocks),
-            dim3(THREADS), all);
+    enqueue(queue, adam ? multi_tensor_update<true> : multi_tensor_update<false>,
+            dim3((unsigned)blocks), dim3(THREADS), all);
 }
 
 /* Nothing but updates of this kind may lie between those that are done together, as the first of
- * them waits for the last; and all of them are aside, or none is. */
+ * them waits for the last; and all of them are on the side stream, or none is. */
 static bool may_merge(const struct plan *plan, const struct op *first)
 {
     const struct program *program = plan->program;
     const struct op *end = program->ops + program->parts[PART_UPDATE].to;
-    bool all = !plan->narrow && plan->observer.level == OBSERVE_NOTHING;
+    bool all = !plan->mixed && plan->observer.level == OBSERVE_NOTHING;
     for (const struct op *op = first; op < end; op++)
         all = all && (op->kind == first->kind || op->kind == OP_tick);
     const bool alone = first == program->ops + program->parts[PART_UPDATE].from;
     each_plain(program, [&](const struct op *op) {
-        const uint32_t aside = plan->aside.operands[op - program->ops];
-        all = all && (first->kind == OP_adam ? aside == 0 : alone && aside == ASIDE_WHOLE);
+        const uint32_t side = plan->side.operands[op - program->ops];
+        all = all && (first->kind == OP_adam ? side == 0 : alone && side == SIDE_WHOLE_OP);
     });
     return all;
 }
 
-void together_choose(struct plan *plan)
+void multi_tensor_choose(struct plan *plan)
 {
     static const struct kernel sgd = {
-        OP_sgd, "sgd_together_f32_cuda", launch_together, NULL, NULL, 0, false};
+        OP_sgd, "sgd_together_f32_cuda", launch_multi_tensor, NULL, NULL, 0, false};
     static const struct kernel adam = {
-        OP_adam, "adam_together_f32_cuda", launch_together, NULL, NULL, 0, false};
+        OP_adam, "adam_together_f32_cuda", launch_multi_tensor, NULL, NULL, 0, false};
     const struct program *program = plan->program;
     const struct op *first = first_update(program), *before = NULL;
     int32_t count = 0;
     if (!first || !may_merge(plan, first))
         return;
     each_plain(program, [&](const struct op *op) {
-        if (before && count % TOGETHER_MOST)
+        if (before && count % MULTI_TENSOR_MOST)
             merge_leave(plan, (int32_t)(before - program->ops));
         plan->kernels[op - program->ops] = first->kind == OP_adam ? &adam : &sgd;
         before = op;

@@ -25,10 +25,10 @@ static __device__ struct pace pace_of(const struct pace_source &from)
 template <typename Rule>
 static __global__ void update_each(int64_t count, float *w, float *g, bool clear, Rule rule,
                                    struct pace_source from, float *first, float *second,
-                                   struct cells copy, const struct scaling *scaling)
+                                   struct cells copy, const struct loss_scale *loss_scale)
 {
-    const bool skip = scaling_skips(scaling);
-    const float down = scaling_down(scaling);
+    const bool skip = loss_scale_skips(loss_scale);
+    const float down = loss_scale_down(loss_scale);
     const struct pace pace = pace_of(from);
     FOR_EACH(index, count)
     {
@@ -55,8 +55,8 @@ static void update(const struct call *call, struct queue *queue, const Rule &rul
                    const float *seen = NULL)
 {
     const int64_t count = call_count(call, 0);
-    const struct cells none = {}, copy = call->narrow && call_tensor(call, 0)->role == ROLE_PARAM
-                                             ? narrow_copy(call->narrow, call_tensor(call, 0))
+    const struct cells none = {}, copy = call->mixed && call_tensor(call, 0)->role == ROLE_PARAM
+                                             ? mixed_copy(call->mixed, call_tensor(call, 0))
                                              : none;
     const int32_t kept = call->op->inputs - Rule::KEPT;
     const struct pace_source from = {call_reals(call, 2), seen,
@@ -64,7 +64,8 @@ static void update(const struct call *call, struct queue *queue, const Rule &rul
     enqueue(queue, update_each<Rule>, dim3(blocks_striding(count)), dim3(THREADS), count,
             call_reals(call, 0), call_reals(call, 1), call_has(call, call->op->inputs + 1), rule,
             from, Rule::KEPT > 0 ? call_reals(call, kept) : (float *)NULL,
-            Rule::KEPT > 1 ? call_reals(call, kept + 1) : (float *)NULL, copy, call_scaling(call));
+            Rule::KEPT > 1 ? call_reals(call, kept + 1) : (float *)NULL, copy,
+            call_loss_scale(call));
 }
 
 void launch_sgd(const struct call *call, struct queue *queue)

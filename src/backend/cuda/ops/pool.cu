@@ -1,7 +1,7 @@
 /* pool.cu: pooling of images. Every plane (a channel of a sample) is pooled by itself; the window
  * of the place (p, q) begins at (p·stride - pad, q·stride - pad) and what of it lies outside the
- * image counts for nothing. Images may lie either way (nhwc.h); where all of an op's lie channels
- * last a thread has four neighbours. */
+ * image counts for nothing. Images may lie either way (nhwc.h); where all of an op's are NHWC a
+ * thread has four neighbours. */
 #include "backend/cuda/device/activation.h"
 #include "backend/cuda/plan/kernel_families.h"
 #include "backend/cuda/plan/merge.h"
@@ -58,13 +58,13 @@ static __device__ struct patch patch_at(const struct pooling &pooling, int32_t p
 /* How many numbers a thread takes: four, where these images lie so. */
 static int wide_of(const struct image &a, const struct image &b)
 {
-    return a.last && b.last ? LAST_WIDE : 1;
+    return a.nhwc && b.nhwc ? NHWC_VECTOR : 1;
 }
 
 /* Of several largest the first; a NaN is larger than anything. */
 template <int WIDE>
 static __global__ void max_pool_each(int64_t count, struct pooling pooling, struct image from,
-                                     struct image to, bool places_last, const float *x, float *y,
+                                     struct image to, bool places_nhwc, const float *x, float *y,
                                      int32_t *places)
 {
     FOR_EACH(index, count)
@@ -90,7 +90,7 @@ static __global__ void max_pool_each(int64_t count, struct pooling pooling, stru
         if (!places)
             continue;
         struct image noted = to;
-        noted.last = places_last;
+        noted.nhwc = places_nhwc;
 #pragma unroll
         for (int i = 0; i < WIDE; i++)
             places[noted.at(at.sample, (int32_t)at.channel + i, (int32_t)at.row,
@@ -103,9 +103,9 @@ void launch_max_pool(const struct call *call, struct queue *queue)
     const struct image from = image_of(call, 0), to = image_of(call, 1);
     const int wide = wide_of(from, to);
     const int64_t count = call_count(call, 1) / wide;
-    enqueue(queue, wide > 1 ? max_pool_each<LAST_WIDE> : max_pool_each<1>,
+    enqueue(queue, wide > 1 ? max_pool_each<NHWC_VECTOR> : max_pool_each<1>,
             dim3(blocks_striding(count)), dim3(THREADS), count, pooling_of(call, 0, 1), from, to,
-            call_is_last(call, 2), (const float *)call_reals(call, 0), call_reals(call, 1),
+            call_is_nhwc(call, 2), (const float *)call_reals(call, 0), call_reals(call, 1),
             (int32_t *)call_reals(call, 2));
 }
 
@@ -170,11 +170,11 @@ struct unpool_slope {
  * their order. */
 template <int WIDE>
 static __global__ void max_unpool_each(int64_t count, struct pooling pooling, struct image pooled,
-                                       struct image to, bool places_last, const float *x,
+                                       struct image to, bool places_nhwc, const float *x,
                                        const int32_t *places, struct unpool_slope slope, float *y)
 {
     struct image noted = pooled;
-    noted.last = places_last;
+    noted.nhwc = places_nhwc;
     FOR_EACH(index, count)
     {
         const struct pixel at = pixel_of<WIDE>(to, index);
@@ -199,7 +199,7 @@ static __global__ void max_unpool_each(int64_t count, struct pooling pooling, st
             const vector<WIDE> saved = *(const vector<WIDE> *)(slope.saved + index * WIDE);
 #pragma unroll
             for (int i = 0; i < WIDE; i++)
-                sum.at[i] *= activation_slope(slope.function, slope.alpha, saved.at[i]);
+                sum.at[i] *= activation_derivative(slope.function, slope.alpha, saved.at[i]);
         }
         *(vector<WIDE> *)(y + index * WIDE) = sum;
     }
@@ -213,11 +213,11 @@ static void unpool_known(const struct call *call, struct queue *queue, const str
     const struct pooling pooling = {to.rows,       to.columns,    pooled.rows,   pooled.columns,
                                     attr.window_h, attr.window_w, attr.stride_h, attr.stride_w,
                                     attr.pad_h,    attr.pad_w};
-    const int wide = call_is_last(call, 1) ? wide_of(pooled, to) : 1;
+    const int wide = call_is_nhwc(call, 1) ? wide_of(pooled, to) : 1;
     const int64_t count = call_count(call, 2) / wide;
-    enqueue(queue, wide > 1 ? max_unpool_each<LAST_WIDE> : max_unpool_each<1>,
+    enqueue(queue, wide > 1 ? max_unpool_each<NHWC_VECTOR> : max_unpool_each<1>,
             dim3(blocks_striding(count)), dim3(THREADS), count, pooling, pooled, to,
-            call_is_last(call, 1), (const float *)call_reals(call, 0), call_integers(call, 1),
+            call_is_nhwc(call, 1), (const float *)call_reals(call, 0), call_integers(call, 1),
             slope, y);
 }
 
@@ -317,7 +317,7 @@ void launch_average_pool(const struct call *call, struct queue *queue)
     const struct image from = image_of(call, 0), to = image_of(call, 1);
     const int wide = wide_of(from, to);
     const int64_t count = call_count(call, 1) / wide;
-    enqueue(queue, wide > 1 ? average_pool_each<LAST_WIDE> : average_pool_each<1>,
+    enqueue(queue, wide > 1 ? average_pool_each<NHWC_VECTOR> : average_pool_each<1>,
             dim3(blocks_striding(count)), dim3(THREADS), count, pooling_of(call, 0, 1), from, to,
             call->op->attr.average_pool.include_pad != 0, (const float *)call_reals(call, 0),
             call_reals(call, 1));
@@ -355,7 +355,7 @@ void launch_average_pool_grad(const struct call *call, struct queue *queue)
     const struct image pooled = image_of(call, 0), to = image_of(call, 1);
     const int wide = wide_of(pooled, to);
     const int64_t count = call_count(call, 1) / wide;
-    enqueue(queue, wide > 1 ? average_pool_grad_each<LAST_WIDE> : average_pool_grad_each<1>,
+    enqueue(queue, wide > 1 ? average_pool_grad_each<NHWC_VECTOR> : average_pool_grad_each<1>,
             dim3(blocks_striding(count)), dim3(THREADS), count, pooling_of(call, 1, 0), pooled, to,
             call->op->attr.average_pool_grad.include_pad != 0, (const float *)call_reals(call, 0),
             call_reals(call, 1));

@@ -14,12 +14,12 @@ struct square {
 
 /* One thread: there are few tensors. */
 static __global__ void clip_factor(int32_t tensors, const float *squares, float limit,
-                                   const struct scaling *scaling, float *factor)
+                                   const struct loss_scale *loss_scale, float *factor)
 {
     float sum = 0.0f;
     for (int32_t i = 0; i < tensors; i++)
         sum += squares[i];
-    float norm = sqrtf(sum) * scaling_down(scaling);
+    float norm = sqrtf(sum) * loss_scale_down(loss_scale);
     *factor = norm > limit ? limit / norm : 1.0f;
 }
 
@@ -44,7 +44,7 @@ void launch_clip(const struct call *call, struct queue *queue)
     for (int32_t i = 0; i < tensors; i++)
         reduce(queue, call_count(call, i), square{call_reals(call, i)}, 1.0f, partial, squares + i);
     enqueue(queue, clip_factor, dim3(1), dim3(1), tensors, (const float *)squares,
-            call->op->attr.clip.limit, call_scaling(call), factor);
+            call->op->attr.clip.limit, call_loss_scale(call), factor);
     for (int32_t i = 0; i < tensors; i++)
         enqueue(queue, clip_scale, dim3(blocks_striding(call_count(call, i))), dim3(THREADS),
                 call_count(call, i), call_reals(call, i), (const float *)factor);

@@ -19,45 +19,45 @@ extern "C" {
 static const enum role per_slot[] = {ROLE_INPUT, ROLE_OUTPUT, ROLE_ACTIVATION, ROLE_SCRATCH};
 
 /* In 16 bits: which tensors are, and the kernels that take them. */
-static enum status choose_narrow(struct plan *plan, const bool *is_product)
+static enum status choose_mixed(struct plan *plan, const bool *is_product)
 {
     const struct program *program = plan->program;
     const struct instance *instance = plan->instance;
     bool some = false, scales = false;
-    NEED(plan->narrow = (struct narrow *)arena_alloc(&plan->arena, sizeof *plan->narrow));
-    NEED(plan->narrow->tensors =
+    NEED(plan->mixed = (struct mixed *)arena_alloc(&plan->arena, sizeof *plan->mixed));
+    NEED(plan->mixed->tensors =
              (bool *)arena_array(&plan->arena, (size_t)program->tensor_count + 1, sizeof(bool)));
-    narrow_choose(program, is_product, plan->narrow->tensors);
+    mixed_choose(program, is_product, plan->mixed->tensors);
     for (int32_t o = 0; o < program->op_count; o++) {
-        some = some || is_product[o] || conv_last_is_narrow(plan->kernels[o]);
-        scales = scales || scaling_begins(program->ops[o].kind);
-        if (!is_product[o] && narrow_touches(plan->narrow, program, &program->ops[o]))
-            plan->kernels[o] = narrow_kernel(&program->ops[o]);
+        some = some || is_product[o] || conv_nhwc_is_16bit(plan->kernels[o]);
+        scales = scales || loss_scale_begins(program->ops[o].kind);
+        if (!is_product[o] && mixed_touches(plan->mixed, program, &program->ops[o]))
+            plan->kernels[o] = mixed_kernel(&program->ops[o]);
     }
     if (!some)
         FAIL(STATUS_UNSUPPORTED,
              "nothing of '%s' would be computed in 16 bits: the CUDA backend does so for products "
              "with 1,024 weights and more; use --precision fp32",
              program->name);
-    plan->narrow->type = instance->device->precision;
-    plan->narrow->params = instance->copy;
-    plan->narrow->scaling = scales ? instance->scaling : NULL;
+    plan->mixed->type = instance->device->precision;
+    plan->mixed->params = instance->copy;
+    plan->mixed->loss_scale = scales ? instance->loss_scale : NULL;
     return STATUS_OK;
 }
 
-/* Which images lie channels last, for the convolutions that want them so. */
-static enum status choose_last(struct plan *plan)
+/* Which images are NHWC, for the convolutions that want them so. */
+static enum status choose_nhwc(struct plan *plan)
 {
     const struct program *program = plan->program;
     const struct cudnn *cudnn = plan->instance->device->cudnn;
-    bool *turns, *last;
-    NEED(turns = (bool *)arena_array(&plan->arena, (size_t)program->op_count + 1, sizeof(bool)));
-    NEED(last = (bool *)arena_array(&plan->arena, (size_t)program->tensor_count + 1, sizeof(bool)));
+    bool *reorders, *nhwc;
+    NEED(reorders = (bool *)arena_array(&plan->arena, (size_t)program->op_count + 1, sizeof(bool)));
+    NEED(nhwc = (bool *)arena_array(&plan->arena, (size_t)program->tensor_count + 1, sizeof(bool)));
     for (int32_t o = 0; o < program->op_count; o++)
-        turns[o] = conv_last_turns(plan->kernels[o]) ||
-                   cudnn_turns(cudnn, plan->kernels[o], program, &program->ops[o]);
-    if (last_choose(program, turns, last))
-        plan->last = last;
+        reorders[o] = conv_nhwc_reorders(plan->kernels[o]) ||
+                      cudnn_reorders(cudnn, plan->kernels[o], program, &program->ops[o]);
+    if (nhwc_choose(program, reorders, nhwc))
+        plan->nhwc = nhwc;
     return STATUS_OK;
 }
 
@@ -89,24 +89,24 @@ static enum status choose_kernels(struct plan *plan)
         if (!is_product[o])
             plan->kernels[o] = cudnn_kernel(device->cudnn, program, op, plan->dry);
         if (!plan->kernels[o] && device->precision != PRECISION_FP32 && device->warpgroups)
-            plan->kernels[o] = conv_last_kernel(device->precision, program, op);
+            plan->kernels[o] = conv_nhwc_kernel(device->precision, program, op);
         if (!plan->kernels[o] && device->precision != PRECISION_FP32)
             plan->kernels[o] = conv_kernel_tf32(op);
         if (!plan->kernels[o])
             plan->kernels[o] = kernel_of(op->kind);
     }
-    if (precision_is_narrow(device->precision))
-        TRY(choose_narrow(plan, is_product));
+    if (precision_is_16bit(device->precision))
+        TRY(choose_mixed(plan, is_product));
     for (int32_t o = 0; o < program->op_count; o++) {
         const uint64_t bytes = cuda_workspace(plan, o);
         if (bytes > plan->workspace_bytes)
             plan->workspace_bytes = bytes;
     }
-    TRY(choose_last(plan));
+    TRY(choose_nhwc(plan));
     merge_choose(plan);
-    TRY(slope_choose(plan));
-    TRY(aside_choose(plan));
-    together_choose(plan);
+    TRY(activation_grad_choose(plan));
+    TRY(side_stream_choose(plan));
+    multi_tensor_choose(plan);
     return STATUS_OK;
 }
 
@@ -130,11 +130,11 @@ static enum status take_memory(struct plan *plan)
     TRY(take(plan, bytes, "the plan's activations", &plan->memory));
     TRY(take(plan, program->role_bytes[ROLE_GRAD], "the plan's gradients", &plan->grads));
     TRY(take(plan, plan->workspace_bytes, "the plan's workspace", &plan->workspace));
-    TRY(take(plan, plan->slope_bytes, "what is left for updates", &plan->slope_memory));
-    slope_place(plan);
-    TRY(take(plan, plan->aside.bytes, "the plan's second workspace", &plan->aside.workspace));
-    TRY(take(plan, plan->aside.twin_bytes, "the plan's third workspace",
-             &plan->aside.twin_workspace));
+    TRY(take(plan, plan->act_grad_bytes, "what is left for updates", &plan->act_grad_memory));
+    activation_grad_place(plan);
+    TRY(take(plan, plan->side.bytes, "the plan's second workspace", &plan->side.workspace));
+    TRY(take(plan, plan->side.twin_bytes, "the plan's third workspace",
+             &plan->side.twin_workspace));
     TRY(take(plan, sizeof(struct feed) + views, "the plan's place in the data", &feed));
     plan->feed = (struct feed *)feed;
     plan->views = (struct feed_view *)(plan->feed + 1);
@@ -151,9 +151,9 @@ void *cuda_locate(const struct plan *plan, int32_t index, int copy)
         return plan->instance->blocks[tensor->role].data + tensor->offset;
     if (tensor->role == ROLE_GRAD)
         return plan->grads + tensor->offset;
-    const int64_t own = plan->aside.places[program_root(plan->program, index)];
+    const int64_t own = plan->side.places[program_root(plan->program, index)];
     const uint64_t place = own < 0 ? plan->role_start[tensor->role] + tensor->offset
-                                   : plan->slot_bytes - plan->aside.places_bytes + (uint64_t)own;
+                                   : plan->slot_bytes - plan->side.places_bytes + (uint64_t)own;
     return plan->memory + (uint64_t)copy * plan->slot_bytes + place;
 }
 
@@ -164,20 +164,20 @@ static void write_calls(struct plan *plan, void **operands)
         for (int32_t i = 0; i < program->operand_count; i++)
             operands[i] = cuda_locate(plan, program->operands[i], copy);
         for (int32_t o = 0; o < program->op_count; o++) {
-            const bool whole = plan->aside.operands[o] == ASIDE_WHOLE;
+            const bool whole = plan->side.operands[o] == SIDE_WHOLE_OP;
             const struct call call = {program,
                                       &program->ops[o],
                                       operands + program->ops[o].first,
-                                      whole ? plan->aside.workspace : plan->workspace,
+                                      whole ? plan->side.workspace : plan->workspace,
                                       plan->instance->control,
                                       plan->feed,
                                       plan->views,
-                                      plan->aside.workspace,
-                                      plan->aside.twin_workspace,
-                                      plan->narrow,
-                                      plan->slopes[o],
-                                      plan->last,
-                                      slope_below(plan, o)};
+                                      plan->side.workspace,
+                                      plan->side.twin_workspace,
+                                      plan->mixed,
+                                      plan->act_grads[o],
+                                      plan->nhwc,
+                                      activation_grad_below(plan, o)};
             plan->calls[(int64_t)copy * program->op_count + o] = call;
         }
         operands += program->operand_count;
@@ -187,7 +187,7 @@ static void write_calls(struct plan *plan, void **operands)
         queue.counting = true;
         queue.blas = plan->instance->device->blas;
         queue.cudnn = plan->instance->device->cudnn;
-        narrow_launch(plan->kernels[o], &plan->calls[o], &queue);
+        mixed_launch(plan->kernels[o], &plan->calls[o], &queue);
         plan->launches[o] = queue.launches;
     }
 }
@@ -231,9 +231,9 @@ static enum status prepare_answers(struct plan *plan, enum answering answering)
 }
 
 /* Calls that have kernels of their own need nothing of those for whole steps. */
-static bool runs_whole(const struct plan *plan)
+static bool runs_stack(const struct plan *plan)
 {
-    return plan->whole && (!plan->answer || plan->answer->grid);
+    return plan->stack && (!plan->answer || plan->answer->grid);
 }
 
 static enum status fill_plan(struct plan *plan, enum answering answering)
@@ -254,8 +254,8 @@ static enum status fill_plan(struct plan *plan, enum answering answering)
         plan->role_start[role] = plan->slot_bytes;
         plan->slot_bytes += program->role_bytes[role];
     }
-    plan->slot_bytes += plan->aside.places_bytes; /* behind them */
-    plan->copies = overlap_takes(plan) ? 2 : plan->slots;
+    plan->slot_bytes += plan->side.places_bytes; /* behind them */
+    plan->copies = double_buffer_takes(plan) ? 2 : plan->slots;
     const size_t copies = (size_t)plan->copies;
     NEED(plan->calls = (struct call *)arena_array(arena, copies * ops, sizeof *plan->calls));
     NEED(operands = (void **)arena_array(arena, copies * operand_count, sizeof *operands));
@@ -263,18 +263,18 @@ static enum status fill_plan(struct plan *plan, enum answering answering)
         TRY(take_memory(plan));
     write_calls(plan, operands);
     if (program->whole && plan->observer.level == OBSERVE_NOTHING && plan->slots == 1)
-        TRY(whole_prepare(plan, answering));
+        TRY(stack_prepare(plan, answering));
     if (!plan->dry) {
         TRY(make_marks(plan));
         TRY(stages_open(plan));
-        TRY(aside_open(plan));
-        TRY(overlap_open(plan));
+        TRY(side_stream_open(plan));
+        TRY(double_buffer_open(plan));
         CUDA(cudaStreamCreateWithFlags(&plan->capture_stream, cudaStreamNonBlocking));
     }
     TRY(prepare_answers(plan, answering));
-    if (runs_whole(plan) && !plan->dry)
-        TRY(whole_begin(plan));
-    return plan->dry || plan->whole ? STATUS_OK : cuda_capture(plan, PARTS_ALL, 0);
+    if (runs_stack(plan) && !plan->dry)
+        TRY(stack_begin(plan));
+    return plan->dry || plan->stack ? STATUS_OK : cuda_capture(plan, PARTS_ALL, 0);
 }
 
 enum status cuda_prepare(struct instance *instance, const struct program *program,
@@ -331,13 +331,13 @@ void cuda_release(struct plan *plan)
         cudaStreamDestroy(plan->capture_stream);
     intake_end(plan);
     answer_release(plan);
-    whole_release(plan);
+    stack_release(plan);
     cudaFree(plan->order);
     mem_free(plan->order_told);
     cudaFree(plan->feed);
-    aside_close(plan);
-    overlap_close(plan);
-    cudaFree(plan->slope_memory);
+    side_stream_close(plan);
+    double_buffer_close(plan);
+    cudaFree(plan->act_grad_memory);
     cudaFree(plan->workspace);
     cudaFree(plan->grads);
     cudaFree(plan->memory);
@@ -354,14 +354,13 @@ static enum status restore(const struct plan *plan, int32_t tensor, void **out)
     struct queue queue = {};
     queue.stream = plan->instance->device->stream;
     TRY(cuda_alloc(plan->instance->device, kept->bytes, "a tensor that is fetched", out));
-    if (plan->last && plan->last[tensor])
-        last_to_first(&queue, dim[0],
-                      image{(int32_t)dim[1], (int32_t)dim[2], (int32_t)dim[3], true},
-                      (int32_t)dim[1], (const float *)cuda_locate(plan, tensor, 0), (float *)*out);
+    if (plan->nhwc && plan->nhwc[tensor])
+        nhwc_to_nchw(&queue, dim[0], image{(int32_t)dim[1], (int32_t)dim[2], (int32_t)dim[3], true},
+                     (int32_t)dim[1], (const float *)cuda_locate(plan, tensor, 0), (float *)*out);
     else
-        narrow_cast(&queue, shape_count(&kept->shape),
-                    cells{cuda_locate(plan, tensor, 0), plan->narrow->type},
-                    cells{*out, PRECISION_FP32});
+        mixed_cast(&queue, shape_count(&kept->shape),
+                   cells{cuda_locate(plan, tensor, 0), plan->mixed->type},
+                   cells{*out, PRECISION_FP32});
     if (queue.error == cudaSuccess)
         return STATUS_OK;
     cudaFree(*out);
@@ -375,9 +374,9 @@ static bool is_left_out(const struct plan *plan, int32_t tensor)
         return false;
     for (int32_t o = 0; o < plan->program->op_count; o++) {
         const struct op *op = &plan->program->ops[o];
-        if (slope_below(plan, o) && op_output(plan->program, op, 2) == tensor)
+        if (activation_grad_below(plan, o) && op_output(plan->program, op, 2) == tensor)
             return true;
-        if (plan->slopes[o] && plan->slopes[o]->slim)
+        if (plan->act_grads[o] && plan->act_grads[o]->few_outputs)
             continue; /* its result is there, whoever made it */
         for (int32_t i = 0; !plan->launches[o] && i < op->outputs; i++)
             if (op_output(plan->program, op, i) == tensor)
@@ -390,7 +389,7 @@ enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out)
 {
     cudaStream_t stream = plan->instance->device->stream;
     const bool other =
-        (plan->narrow && plan->narrow->tensors[tensor]) || (plan->last && plan->last[tensor]);
+        (plan->mixed && plan->mixed->tensors[tensor]) || (plan->nhwc && plan->nhwc[tensor]);
     void *restored = NULL;
     if (plan->dry)
         FAIL(STATUS_INPUT, "a dry plan has nothing to fetch");
@@ -419,14 +418,14 @@ enum status cuda_explain(const struct plan *plan, struct arena *arena, struct ex
                                                          sizeof *out->kernels));
     for (int32_t o = 0; o < program->op_count; o++) {
         struct kernel_use *use = &out->kernels[out->kernel_count];
-        if (!plan->whole && !plan->kernels[o]->name)
+        if (!plan->stack && !plan->kernels[o]->name)
             continue; /* a later op does its work */
         use->op = o;
         use->kernel = plan->answer  ? plan->answer->name
-                      : plan->whole ? plan->whole->name
+                      : plan->stack ? plan->stack->name
                                     : plan->kernels[o]->name;
         use->launches = plan->answer  ? answer_launches(plan, o)
-                        : plan->whole ? 0
+                        : plan->stack ? 0
                                       : plan->launches[o];
         use->why = cuda_reason(plan, o, use->kernel);
         out->kernel_count++;
@@ -434,9 +433,9 @@ enum status cuda_explain(const struct plan *plan, struct arena *arena, struct ex
     out->role_bytes[ROLE_GRAD] = program->role_bytes[ROLE_GRAD];
     for (enum role role : per_slot)
         out->role_bytes[role] = program->role_bytes[role] * (uint64_t)plan->copies;
-    out->role_bytes[ROLE_ACTIVATION] += plan->aside.places_bytes * (uint64_t)plan->copies;
+    out->role_bytes[ROLE_ACTIVATION] += plan->side.places_bytes * (uint64_t)plan->copies;
     out->role_bytes[ROLE_SCRATCH] +=
-        plan->workspace_bytes + plan->aside.bytes + plan->aside.twin_bytes + plan->slope_bytes +
-        (runs_whole(plan) ? plan->whole->bytes : 0) + (plan->answer ? plan->answer->bytes : 0);
+        plan->workspace_bytes + plan->side.bytes + plan->side.twin_bytes + plan->act_grad_bytes +
+        (runs_stack(plan) ? plan->stack->bytes : 0) + (plan->answer ? plan->answer->bytes : 0);
     return STATUS_OK;
 }

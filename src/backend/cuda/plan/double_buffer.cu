@@ -8,7 +8,7 @@ static bool takes(const struct op *op)
     return op->kind == OP_rows || op->kind == OP_load;
 }
 
-bool overlap_has(const struct op *op)
+bool double_buffer_has(const struct op *op)
 {
     return takes(op) || op->kind == OP_store;
 }
@@ -25,7 +25,7 @@ static bool is_apart(const struct program *program, const struct op *op)
     return true;
 }
 
-bool overlap_takes(const struct plan *plan)
+bool double_buffer_takes(const struct plan *plan)
 {
     const struct program *program = plan->program;
     /* A step that computes with more takes so long that its rows do not show. */
@@ -37,33 +37,33 @@ bool overlap_takes(const struct plan *plan)
     for (int32_t o = 0; o < program->op_count; o++) {
         const struct op *op = &program->ops[o];
         if (op->part == PART_BACKWARD || op->part == PART_UPDATE ||
-            (overlap_has(op) && !is_apart(program, op)))
+            (double_buffer_has(op) && !is_apart(program, op)))
             return false;
         loads = loads || op->kind == OP_load;
     }
     /* What is stored late needs its rows until then, so nothing may be computed behind it. */
-    return loads && overlap_has(&program->ops[program->op_count - 1]);
+    return loads && double_buffer_has(&program->ops[program->op_count - 1]);
 }
 
-enum status overlap_open(struct plan *plan)
+enum status double_buffer_open(struct plan *plan)
 {
-    struct overlap *overlap = &plan->overlap;
+    struct double_buffer *double_buffer = &plan->double_buffer;
     if (plan->copies == plan->slots)
         return STATUS_OK;
-    CUDA(cudaEventCreateWithFlags(&overlap->taken, cudaEventDisableTiming));
-    CUDA(cudaEventCreateWithFlags(&overlap->made, cudaEventDisableTiming));
-    CUDA(cudaStreamCreateWithFlags(&overlap->stream, cudaStreamNonBlocking));
+    CUDA(cudaEventCreateWithFlags(&double_buffer->taken, cudaEventDisableTiming));
+    CUDA(cudaEventCreateWithFlags(&double_buffer->made, cudaEventDisableTiming));
+    CUDA(cudaStreamCreateWithFlags(&double_buffer->stream, cudaStreamNonBlocking));
     return STATUS_OK;
 }
 
-void overlap_close(struct plan *plan)
+void double_buffer_close(struct plan *plan)
 {
-    if (plan->overlap.taken)
-        cudaEventDestroy(plan->overlap.taken);
-    if (plan->overlap.made)
-        cudaEventDestroy(plan->overlap.made);
-    if (plan->overlap.stream)
-        cudaStreamDestroy(plan->overlap.stream);
+    if (plan->double_buffer.taken)
+        cudaEventDestroy(plan->double_buffer.taken);
+    if (plan->double_buffer.made)
+        cudaEventDestroy(plan->double_buffer.made);
+    if (plan->double_buffer.stream)
+        cudaStreamDestroy(plan->double_buffer.stream);
 }
 
 static void wait_for(cudaStream_t stream, cudaEvent_t event, struct queue *queue)
@@ -85,41 +85,41 @@ static void move_rows(const struct plan *plan, bool taken, int32_t copy, bool is
     const struct program *program = plan->program;
     const struct call *calls = plan->calls + (int64_t)(copy & 1) * program->op_count;
     struct queue beside = *queue;
-    beside.stream = plan->overlap.stream;
+    beside.stream = plan->double_buffer.stream;
     beside.chained = 0;
     beside.beside = is_beside;
     for (int32_t o = 0; o < program->op_count; o++)
         if (taken ? takes(&program->ops[o]) : program->ops[o].kind == OP_store)
-            narrow_launch(plan->kernels[o], &calls[o], &beside);
+            mixed_launch(plan->kernels[o], &calls[o], &beside);
     queue->error = beside.error;
 }
 
 /* What is taken goes where the step before has computed and stored. */
-void overlap_before(const struct plan *plan, int32_t steps, int32_t left, struct queue *queue)
+void double_buffer_before(const struct plan *plan, int32_t steps, int32_t left, struct queue *queue)
 {
     const bool first = left + 1 == steps;
-    record(queue->stream, plan->overlap.made, queue);
-    wait_for(plan->overlap.stream, plan->overlap.made, queue);
+    record(queue->stream, plan->double_buffer.made, queue);
+    wait_for(plan->double_buffer.stream, plan->double_buffer.made, queue);
     if (first) {
         move_rows(plan, true, left, false, queue);
-        record(plan->overlap.stream, plan->overlap.taken, queue);
+        record(plan->double_buffer.stream, plan->double_buffer.taken, queue);
     }
-    wait_for(queue->stream, plan->overlap.taken, queue);
+    wait_for(queue->stream, plan->double_buffer.taken, queue);
     queue->chained = 0;
     if (!first)
         move_rows(plan, false, left + 1, true, queue);
     if (left > 0)
         move_rows(plan, true, left - 1, true, queue);
-    record(plan->overlap.stream, plan->overlap.taken, queue);
+    record(plan->double_buffer.stream, plan->double_buffer.taken, queue);
 }
 
-void overlap_after(const struct plan *plan, int32_t left, struct queue *queue)
+void double_buffer_after(const struct plan *plan, int32_t left, struct queue *queue)
 {
     if (left > 0)
         return;
-    record(queue->stream, plan->overlap.made, queue);
-    wait_for(plan->overlap.stream, plan->overlap.made, queue);
+    record(queue->stream, plan->double_buffer.made, queue);
+    wait_for(plan->double_buffer.stream, plan->double_buffer.made, queue);
     move_rows(plan, false, 0, false, queue);
-    record(plan->overlap.stream, plan->overlap.taken, queue);
-    wait_for(queue->stream, plan->overlap.taken, queue);
+    record(plan->double_buffer.stream, plan->double_buffer.taken, queue);
+    wait_for(queue->stream, plan->double_buffer.taken, queue);
 }

@@ -17,8 +17,8 @@ unsigned moving_threads(const struct queue *queue, int64_t pieces);
 launch_function launch_dense, launch_dense_t, launch_outer, launch_sum_rows, launch_dense_sgd;
 launch_function launch_matmul, launch_matmul_nt, launch_matmul_tn;
 workspace_function workspace_outer, workspace_sum_rows;
-bool dense_is_few(const struct program *program,
-                  const struct op *op); /* a product of small_gemm.h? */
+bool dense_is_small(const struct program *program,
+                    const struct op *op); /* a product of small_gemm.h? */
 /* elementwise.cu */
 launch_function launch_activate, launch_activate_grad, launch_add, launch_fill;
 launch_function launch_multiply, launch_divide, launch_divide_grad, launch_add_rows;

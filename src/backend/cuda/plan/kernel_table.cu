@@ -20,7 +20,7 @@ static const struct kernel kernels[] = {
     ROW(outer, workspace_outer),
     ROW(sum_rows, workspace_sum_rows),
     {OP_dense_sgd, "dense_sgd_f32_cuda", launch_dense_sgd, workspace_outer, workspace_outer,
-     ASIDE_DENSE_SGD, false},
+     SIDE_DENSE_SGD, false},
     ROW(matmul, NULL),
     ROW(matmul_nt, NULL),
     ROW(matmul_tn, NULL),

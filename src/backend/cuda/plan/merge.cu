@@ -42,7 +42,7 @@ void merge_choose(struct plan *plan)
     if (plan->observer.level != OBSERVE_NOTHING)
         return;
     for (int32_t o = 1; o < program->op_count; o++) {
-        if (plan->narrow && narrow_touches(plan->narrow, program, &program->ops[o]))
+        if (plan->mixed && mixed_touches(plan->mixed, program, &program->ops[o]))
             continue; /* what merges writes fp32 */
         pool_merge(plan, o);
         norm_merge(plan, o);

@@ -15,31 +15,31 @@ static __global__ void cast_each(int64_t count, struct cells from, struct cells 
     });
 }
 
-void narrow_cast(struct queue *queue, int64_t count, struct cells from, struct cells to)
+void mixed_cast(struct queue *queue, int64_t count, struct cells from, struct cells to)
 {
     enqueue(queue, cast_each, dim3(blocks_of_eights(count)), dim3(THREADS), count, from, to);
 }
 
-void narrow_refresh(const struct call *call, struct queue *queue)
+void mixed_refresh(const struct call *call, struct queue *queue)
 {
-    for (int32_t i = call->op->inputs; call->narrow && i < call->op->inputs + call->op->outputs;
+    for (int32_t i = call->op->inputs; call->mixed && i < call->op->inputs + call->op->outputs;
          i++) {
         if (!call_has(call, i) || call_tensor(call, i)->role != ROLE_PARAM)
             continue;
-        narrow_cast(queue, call_count(call, i), call_cells(call, i),
-                    narrow_copy(call->narrow, call_tensor(call, i)));
+        mixed_cast(queue, call_count(call, i), call_cells(call, i),
+                   mixed_copy(call->mixed, call_tensor(call, i)));
     }
 }
 
-void narrow_launch(const struct kernel *kernel, const struct call *call, struct queue *queue)
+void mixed_launch(const struct kernel *kernel, const struct call *call, struct queue *queue)
 {
     const int32_t output = call->op->inputs;
     kernel->launch(call, queue);
     if (!kernel->rounds)
-        narrow_refresh(call, queue);
-    if (call_scaling(call) && scaling_begins(call->op->kind))
-        scaling_apply(queue, call_count(call, output), call_reals(call, output),
-                      call_scaling(call));
+        mixed_refresh(call, queue);
+    if (call_loss_scale(call) && loss_scale_begins(call->op->kind))
+        loss_scale_apply(queue, call_count(call, output), call_reals(call, output),
+                         call_loss_scale(call));
 }
 
 static __global__ void activate_each(int64_t count, enum activation function, float alpha,
@@ -57,8 +57,8 @@ static __global__ void activate_each(int64_t count, enum activation function, fl
     });
 }
 
-void narrow_activate(struct queue *queue, int64_t count, enum activation function, float alpha,
-                     struct cells x, struct cells y)
+void mixed_activate(struct queue *queue, int64_t count, enum activation function, float alpha,
+                    struct cells x, struct cells y)
 {
     enqueue_early(queue, activate_each, dim3(blocks_of_eights(count)), dim3(THREADS), 0, count,
                   function, alpha, x, y);
@@ -86,7 +86,7 @@ static __global__ void MOVING_BOUNDS load_row(int64_t width, const int32_t *rows
             cells_put(x, to + i, from[i]);
 }
 
-static void load_narrow(const struct call *call, struct queue *queue)
+static void load_16bit(const struct call *call, struct queue *queue)
 {
     const int64_t rows = call_dim(call, 0, 0), width = call_count(call, 1) / rows;
     const int32_t tensor = op_output(call->program, call->op, 0);
@@ -103,20 +103,20 @@ static void load_narrow(const struct call *call, struct queue *queue)
         OP_##kind, #kind "_16bit_cuda", launch, workspace_bytes, NULL, 0, false                    \
     }
 
-static const struct kernel kernels[] = {ROW(load, load_narrow, NULL),
+static const struct kernel kernels[] = {ROW(load, load_16bit, NULL),
                                         ROW(activate, launch_activate, NULL),
                                         ROW(activate_grad, launch_activate_grad, NULL),
                                         ROW(sum_rows, launch_sum_rows, workspace_sum_rows)};
 
-const struct kernel *narrow_kernel(const struct op *op)
+const struct kernel *mixed_kernel(const struct op *op)
 {
     return kernel_in(kernels, op->kind);
 }
 
 /* May this operand be in 16 bits? Of products: factors, and what is no gradient of a parameter; an
  * output with a bias needs that in 16 bits as well. */
-static bool takes_narrow(const struct program *program, const struct op *op, bool is_product,
-                         int32_t operand)
+static bool takes_16bit(const struct program *program, const struct op *op, bool is_product,
+                        int32_t operand)
 {
     const bool output = operand == 3;
     const int32_t bias = op->inputs > 2 ? op_input(program, op, 2) : -1;
@@ -127,7 +127,7 @@ static bool takes_narrow(const struct program *program, const struct op *op, boo
                               (output && (bias < 0 || program->tensors[bias].role == ROLE_PARAM)));
     case OP_outer: return is_product && operand <= 1;
     case OP_dense_sgd: return is_product && (operand <= 1 || operand == 7);
-    default: return narrow_kernel(op) && !(op->kind == OP_sum_rows && operand == 1);
+    default: return mixed_kernel(op) && !(op->kind == OP_sum_rows && operand == 1);
     }
 }
 
@@ -149,7 +149,7 @@ static bool keep_wide_in_place(const struct program *program, const struct op *o
     return changed;
 }
 
-void narrow_choose(const struct program *program, const bool *is_product, bool *tensors)
+void mixed_choose(const struct program *program, const bool *is_product, bool *tensors)
 {
     for (int32_t t = 0; t < program->tensor_count; t++)
         tensors[t] = false;
@@ -157,14 +157,14 @@ void narrow_choose(const struct program *program, const bool *is_product, bool *
         for (int32_t i = 0; is_product[o] && i < program->ops[o].inputs + program->ops[o].outputs;
              i++) {
             const int32_t t = program->operands[program->ops[o].first + i];
-            if (t >= 0 && takes_narrow(program, &program->ops[o], true, i))
+            if (t >= 0 && takes_16bit(program, &program->ops[o], true, i))
                 tensors[program_root(program, t)] = true;
         }
     for (int32_t o = 0; o < program->op_count; o++) {
         const struct op *op = &program->ops[o];
         for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
             const int32_t t = program->operands[op->first + i];
-            if (t >= 0 && !takes_narrow(program, op, is_product[o], i))
+            if (t >= 0 && !takes_16bit(program, op, is_product[o], i))
                 tensors[program_root(program, t)] = false;
         }
     }

@@ -2,89 +2,97 @@
 #include "backend/cuda/plan/nhwc.h"
 
 /* A block has a tile, which is as long as can be along a short side. */
-enum { TURN_SIDE = 64 };
+enum { TRANSPOSE_SIDE = 64 };
 
-struct turn_tile {
+struct transpose_tile {
     int32_t rows, columns; /* of a tile */
     int32_t down, across;  /* tiles of a matrix */
 };
 
 static __global__ void __launch_bounds__(THREADS)
-    turn_each(struct turning turning, struct turn_tile tile, const float *from, void *to)
+    nhwc_transpose_tiles(struct transposition transposition, struct transpose_tile tile,
+                         const float *from, void *to)
 {
-    __shared__ float values[TURN_SIDE * (TURN_SIDE + 1)];
+    __shared__ float values[TRANSPOSE_SIDE * (TRANSPOSE_SIDE + 1)];
     uint32_t across, down;
     const int64_t above = split_number(blockIdx.x, (uint32_t)tile.across, &across);
     const int64_t matrix = split_number(above, (uint32_t)tile.down, &down);
     const uint32_t row0 = down * (uint32_t)tile.rows, column0 = across * (uint32_t)tile.columns;
     const uint32_t step = (uint32_t)tile.columns | 1; /* odd: no two rows in one bank */
-    from += matrix * turning.rows * turning.from_pitch;
-    const int64_t first = matrix * turning.columns * turning.pitch;
+    from += matrix * transposition.rows * transposition.from_pitch;
+    const int64_t first = matrix * transposition.columns * transposition.pitch;
     for (uint32_t i = threadIdx.x; i < (uint32_t)(tile.rows * tile.columns); i += THREADS) {
         const uint32_t r = i / (uint32_t)tile.columns, c = i % (uint32_t)tile.columns;
-        const bool inside =
-            row0 + r < (uint32_t)turning.rows && column0 + c < (uint32_t)turning.columns;
+        const bool inside = row0 + r < (uint32_t)transposition.rows &&
+                            column0 + c < (uint32_t)transposition.columns;
         const float value =
-            inside ? from[(int64_t)(row0 + r) * turning.from_pitch + column0 + c] : 0.0f;
-        values[r * step + c] = turning.as == PRECISION_TF32
+            inside ? from[(int64_t)(row0 + r) * transposition.from_pitch + column0 + c] : 0.0f;
+        values[r * step + c] = transposition.as == PRECISION_TF32
                                    ? __uint_as_float(half_up(__float_as_uint(value)) & ~0x1fffu)
                                    : value;
     }
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < (uint32_t)(tile.rows * tile.columns); i += THREADS) {
         const uint32_t c = i / (uint32_t)tile.rows, r = i % (uint32_t)tile.rows;
-        if (row0 + r >= (uint32_t)turning.pitch || column0 + c >= (uint32_t)turning.columns)
+        if (row0 + r >= (uint32_t)transposition.pitch ||
+            column0 + c >= (uint32_t)transposition.columns)
             continue;
-        const int64_t at = first + (int64_t)(column0 + c) * turning.pitch + row0 + r;
+        const int64_t at = first + (int64_t)(column0 + c) * transposition.pitch + row0 + r;
         const float value = values[r * step + c];
-        cells_put(cells{to, turning.as}, at,
-                  turning.accumulate ? ((const float *)to)[at] + value : value);
+        cells_put(cells{to, transposition.as}, at,
+                  transposition.accumulate ? ((const float *)to)[at] + value : value);
     }
 }
 
-void last_turn(struct queue *queue, const struct turning &turning, const float *from, void *to)
+void nhwc_transpose(struct queue *queue, const struct transposition &transposition,
+                    const float *from, void *to)
 {
-    const auto side = [](int32_t length) { return length < TURN_SIDE ? length : TURN_SIDE; };
-    struct turn_tile tile = {side(turning.pitch), side(turning.columns), 0, 0};
-    tile.down = (int32_t)blocks_for(turning.pitch, tile.rows);
-    tile.across = (int32_t)blocks_for(turning.columns, tile.columns);
-    enqueue(queue, turn_each, dim3((unsigned)(turning.count * tile.down * tile.across)),
-            dim3(THREADS), turning, tile, from, to);
+    const auto side = [](int32_t length) {
+        return length < TRANSPOSE_SIDE ? length : TRANSPOSE_SIDE;
+    };
+    struct transpose_tile tile = {side(transposition.pitch), side(transposition.columns), 0, 0};
+    tile.down = (int32_t)blocks_for(transposition.pitch, tile.rows);
+    tile.across = (int32_t)blocks_for(transposition.columns, tile.columns);
+    enqueue(queue, nhwc_transpose_tiles,
+            dim3((unsigned)(transposition.count * tile.down * tile.across)), dim3(THREADS),
+            transposition, tile, from, to);
 }
 
-void last_from_first(struct queue *queue, int64_t samples, const struct image &image,
-                     int32_t channels, const float *from, float *to)
-{
-    const int32_t plane = image.rows * image.columns;
-    last_turn(queue,
-              turning{samples, image.channels, plane, plane, channels, false, PRECISION_FP32}, from,
-              to);
-}
-
-void last_to_first(struct queue *queue, int64_t samples, const struct image &image,
-                   int32_t channels, const float *from, float *to)
+void nhwc_from_nchw(struct queue *queue, int64_t samples, const struct image &image,
+                    int32_t channels, const float *from, float *to)
 {
     const int32_t plane = image.rows * image.columns;
-    last_turn(queue,
-              turning{samples, plane, image.channels, channels, plane, false, PRECISION_FP32}, from,
-              to);
+    nhwc_transpose(
+        queue,
+        transposition{samples, image.channels, plane, plane, channels, false, PRECISION_FP32}, from,
+        to);
 }
 
-/* How an op takes an operand channels last: not at all, by itself, or as all its operands of this
+void nhwc_to_nchw(struct queue *queue, int64_t samples, const struct image &image, int32_t channels,
+                  const float *from, float *to)
+{
+    const int32_t plane = image.rows * image.columns;
+    nhwc_transpose(
+        queue,
+        transposition{samples, plane, image.channels, channels, plane, false, PRECISION_FP32}, from,
+        to);
+}
+
+/* How an op takes an operand NHWC: not at all, by itself, or as all its operands of this
  * kind lie. */
 enum taking { TAKES_NOT, TAKES_ALONE, TAKES_TOGETHER };
 
-static enum taking takes_last(const struct program *program, const struct op *op, bool turns,
+static enum taking takes_nhwc(const struct program *program, const struct op *op, bool reorders,
                               int32_t operand)
 {
     switch (op->kind) {
     case OP_conv:
-    case OP_conv_t: return turns && (operand == 0 || operand == 3) ? TAKES_ALONE : TAKES_NOT;
-    case OP_conv_dw: return turns && operand <= 1 ? TAKES_ALONE : TAKES_NOT;
+    case OP_conv_t: return reorders && (operand == 0 || operand == 3) ? TAKES_ALONE : TAKES_NOT;
+    case OP_conv_dw: return reorders && operand <= 1 ? TAKES_ALONE : TAKES_NOT;
     case OP_conv_fused:
         if (operand >= 7)
-            return turns ? TAKES_TOGETHER : TAKES_NOT;
-        return turns && operand == 0 ? TAKES_ALONE : TAKES_NOT;
+            return reorders ? TAKES_TOGETHER : TAKES_NOT;
+        return reorders && operand == 0 ? TAKES_ALONE : TAKES_NOT;
     case OP_activate:
     case OP_activate_grad:
     case OP_add:
@@ -105,52 +113,52 @@ static enum taking takes_last(const struct program *program, const struct op *op
     }
 }
 
-static bool may_be_last(const struct tensor *tensor)
+static bool may_be_nhwc(const struct tensor *tensor)
 {
     return tensor->role == ROLE_ACTIVATION && tensor->view_of < 0 && tensor->shape.rank == 4 &&
-           tensor->shape.dim[1] % LAST_WIDE == 0;
+           tensor->shape.dim[1] % NHWC_VECTOR == 0;
 }
 
 /* Operands that lie alike: one that cannot keeps the others back. */
-static bool keep_alike(const struct program *program, const struct op *op, bool turns,
+static bool keep_alike(const struct program *program, const struct op *op, bool reorders,
                        bool *tensors)
 {
     bool all = true, changed = false;
     const auto each = [&](auto visit) {
         for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
             const int32_t tensor = program->operands[op->first + i];
-            if (tensor >= 0 && takes_last(program, op, turns, i) == TAKES_TOGETHER)
+            if (tensor >= 0 && takes_nhwc(program, op, reorders, i) == TAKES_TOGETHER)
                 visit(&tensors[program_root(program, tensor)]);
         }
     };
-    each([&](const bool *last) { all = all && *last; });
+    each([&](const bool *nhwc) { all = all && *nhwc; });
     if (!all)
-        each([&](bool *last) {
-            changed = changed || *last;
-            *last = false;
+        each([&](bool *nhwc) {
+            changed = changed || *nhwc;
+            *nhwc = false;
         });
     return changed;
 }
 
-bool last_choose(const struct program *program, const bool *turns, bool *tensors)
+bool nhwc_choose(const struct program *program, const bool *reorders, bool *tensors)
 {
     bool some = false;
     for (int32_t t = 0; t < program->tensor_count; t++)
-        tensors[t] = may_be_last(&program->tensors[t]);
+        tensors[t] = may_be_nhwc(&program->tensors[t]);
     for (int32_t o = 0; o < program->op_count; o++) {
         const struct op *op = &program->ops[o];
-        some = some || turns[o];
+        some = some || reorders[o];
         for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
             const int32_t t = program->operands[op->first + i];
             if (t >= 0 && (program->tensors[t].view_of >= 0 ||
-                           takes_last(program, op, turns[o], i) == TAKES_NOT))
+                           takes_nhwc(program, op, reorders[o], i) == TAKES_NOT))
                 tensors[program_root(program, t)] = false;
         }
     }
     for (bool changed = true; changed;) {
         changed = false;
         for (int32_t o = 0; o < program->op_count; o++)
-            changed = keep_alike(program, &program->ops[o], turns[o], tensors) || changed;
+            changed = keep_alike(program, &program->ops[o], reorders[o], tensors) || changed;
     }
     return some;
 }

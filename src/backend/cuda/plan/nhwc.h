@@ -1,4 +1,4 @@
-/* nhwc.h: images that lie channels last.
+/* nhwc.h: images in NHWC order.
  *
  * Everywhere in prony images are [n, channels, rows, columns]. The quickest convolutions, on tensor
  * cores (conv_nhwc.h) and cuDNN's, want the channels of a pixel side by side. So a plan may keep an
@@ -10,21 +10,21 @@
 
 #include "backend/cuda/device/launch.h"
 
-enum { LAST_WIDE = 4 }; /* the channels of such an image are a multiple of this */
+enum { NHWC_VECTOR = 4 }; /* the channels of such an image are a multiple of this */
 
-static inline bool call_is_last(const struct call *call, int32_t operand)
+static inline bool call_is_nhwc(const struct call *call, int32_t operand)
 {
     const int32_t tensor = call->program->operands[call->op->first + operand];
-    return call->last && tensor >= 0 && call->last[tensor];
+    return call->nhwc && tensor >= 0 && call->nhwc[tensor];
 }
 
 /* An image operand as kernels see it. */
 struct image {
     int32_t channels, rows, columns;
-    bool last;
+    bool nhwc;
     __device__ int64_t at(int64_t sample, int32_t channel, int32_t row, int32_t column) const
     {
-        return last ? ((sample * rows + row) * columns + column) * channels + channel
+        return nhwc ? ((sample * rows + row) * columns + column) * channels + channel
                     : ((sample * channels + channel) * rows + row) * columns + column;
     }
 };
@@ -33,7 +33,7 @@ static inline struct image image_of(const struct call *call, int32_t operand)
 {
     const struct image image = {(int32_t)call_dim(call, operand, 1),
                                 (int32_t)call_dim(call, operand, 2),
-                                (int32_t)call_dim(call, operand, 3), call_is_last(call, operand)};
+                                (int32_t)call_dim(call, operand, 3), call_is_nhwc(call, operand)};
     return image;
 }
 
@@ -47,28 +47,28 @@ template <int WIDE>
 static inline __device__ struct pixel pixel_of(const struct image &image, int64_t number)
 {
     struct pixel at;
-    if (image.last) {
+    if (image.nhwc) {
         number = split_number(number, (uint32_t)image.channels / WIDE, &at.channel);
         at.channel *= WIDE;
     }
     number = split_number(number, (uint32_t)image.columns, &at.column);
     number = split_number(number, (uint32_t)image.rows, &at.row);
-    if (!image.last)
+    if (!image.nhwc)
         number = split_number(number, (uint32_t)image.channels, &at.channel);
     at.sample = number;
     return at;
 }
 
-/* Says which tensors of a program are kept so; `turns`: this op is a convolution that takes its
+/* Says which tensors of a program are kept so; `reorders`: this op is a convolution that takes its
  * images either way. False: none. */
-bool last_choose(const struct program *program, const bool *turns, bool *tensors);
+bool nhwc_choose(const struct program *program, const bool *reorders, bool *tensors);
 
 /* pool.cu: the max_pool that wrote the places which a max_unpool takes, or NULL. */
 const struct op *pool_of_places(const struct program *program, const struct op *unpool);
 
 /* Matrices side by side that change rows and columns: from [rows][columns] to [columns][pitch],
  * 0 beyond the last row. */
-struct turning {
+struct transposition {
     int64_t count;         /* matrices */
     int32_t rows, columns; /* of each */
     int32_t from_pitch, pitch;
@@ -76,13 +76,14 @@ struct turning {
     enum precision as; /* what is written: floats, those rounded to tf32, or numbers of 16 bits */
 };
 
-void last_turn(struct queue *queue, const struct turning &turning, const float *from, void *to);
+void nhwc_transpose(struct queue *queue, const struct transposition &transposition,
+                    const float *from, void *to);
 
-/* An image from channels first to channels last, `channels` of them in the result; and back, when
+/* An image from NCHW to NHWC, `channels` of them in the result; and back, when
  * the channels of `from` are as many. */
-void last_from_first(struct queue *queue, int64_t samples, const struct image &image,
-                     int32_t channels, const float *from, float *to);
-void last_to_first(struct queue *queue, int64_t samples, const struct image &image,
-                   int32_t channels, const float *from, float *to);
+void nhwc_from_nchw(struct queue *queue, int64_t samples, const struct image &image,
+                    int32_t channels, const float *from, float *to);
+void nhwc_to_nchw(struct queue *queue, int64_t samples, const struct image &image, int32_t channels,
+                  const float *from, float *to);
 
 #endif

@@ -43,7 +43,7 @@ static const struct {
 
 static const char *reason_product(const struct plan *plan, const struct op *op)
 {
-    if (dense_is_few(plan->program, op))
+    if (dense_is_small(plan->program, op))
         return "a small product: many threads cut its depth, and are done before cuBLASLt's first "
                "tile would be";
     return plan->instance->device->blas
@@ -79,8 +79,8 @@ static const char *reason_blas(const struct plan *plan, const struct op *op)
 {
     enum { TILE_SAMPLES = 64 };
     const int64_t samples = plan->program->tensors[op_input(plan->program, op, 0)].shape.dim[0];
-    if (precision_is_narrow(plan->instance->device->precision))
-        return samples <= HANDFUL_SAMPLES
+    if (precision_is_16bit(plan->instance->device->precision))
+        return samples <= SKINNY_SAMPLES
                    ? "few samples in 16 bits of more weights than our kernels for them read as "
                      "quickly, of rows that no vector divides, or not of weights"
                    : "a product in 16 bits of more than a handful of samples";

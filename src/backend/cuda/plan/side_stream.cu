@@ -41,93 +41,92 @@ static bool is_beside(const struct program *program, int32_t o)
     }
 }
 
-/* Gives the activations that the op's work aside touches places of their own. */
+/* Gives the activations that the op's side-stream work touches places of their own. */
 static void take_places(struct plan *plan, int32_t o)
 {
     const struct program *program = plan->program;
     const struct op *op = &program->ops[o];
     for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
         const int32_t tensor = program->operands[op->first + i];
-        if (i >= 32 || !(plan->aside.operands[o] >> i & 1) || tensor < 0)
+        if (i >= 32 || !(plan->side.operands[o] >> i & 1) || tensor < 0)
             continue;
         const int32_t root = program_root(program, tensor);
-        if (program->tensors[root].role != ROLE_ACTIVATION || plan->aside.places[root] >= 0)
+        if (program->tensors[root].role != ROLE_ACTIVATION || plan->side.places[root] >= 0)
             continue;
-        plan->aside.places[root] = (int64_t)plan->aside.places_bytes;
-        plan->aside.places_bytes +=
+        plan->side.places[root] = (int64_t)plan->side.places_bytes;
+        plan->side.places_bytes +=
             (program->tensors[root].bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN;
     }
 }
 
-enum status aside_choose(struct plan *plan)
+enum status side_stream_choose(struct plan *plan)
 {
     const struct program *program = plan->program;
     const auto &backward = program->parts[PART_BACKWARD];
-    NEED(plan->aside.operands = (uint32_t *)arena_array(&plan->arena, (size_t)program->op_count + 1,
-                                                        sizeof(uint32_t)));
-    NEED(plan->aside.places = (int64_t *)arena_array(
-             &plan->arena, (size_t)program->tensor_count + 1, sizeof(int64_t)));
+    NEED(plan->side.operands = (uint32_t *)arena_array(&plan->arena, (size_t)program->op_count + 1,
+                                                       sizeof(uint32_t)));
+    NEED(plan->side.places = (int64_t *)arena_array(&plan->arena, (size_t)program->tensor_count + 1,
+                                                    sizeof(int64_t)));
     for (int32_t t = 0; t < program->tensor_count; t++)
-        plan->aside.places[t] = -1;
+        plan->side.places[t] = -1;
     if (plan->observer.level != OBSERVE_NOTHING || backward.from == backward.to)
         return STATUS_OK;
     for (int32_t o = 0; o < program->op_count; o++) {
         const struct kernel *kernel = plan->kernels[o];
-        const bool small = !plan->narrow && is_small_gradient(program, &program->ops[o]);
+        const bool small = !plan->mixed && is_small_gradient(program, &program->ops[o]);
         const bool whole = small || is_beside(program, o);
-        const uint64_t bytes = whole ? cuda_workspace(plan, o)
-                               : kernel->aside_bytes
-                                   ? kernel->aside_bytes(program, &program->ops[o])
-                                   : 0;
+        const uint64_t bytes = whole                ? cuda_workspace(plan, o)
+                               : kernel->side_bytes ? kernel->side_bytes(program, &program->ops[o])
+                                                    : 0;
         const uint64_t twin =
             !whole && bytes ? dense_blas_twin_bytes(program, &program->ops[o]) : 0;
-        plan->aside.operands[o] = whole ? (uint32_t)ASIDE_WHOLE : kernel->aside;
-        if (plan->aside.operands[o] && bytes > plan->aside.bytes)
-            plan->aside.bytes = bytes;
-        if (plan->aside.operands[o] && twin > plan->aside.twin_bytes)
-            plan->aside.twin_bytes = twin;
+        plan->side.operands[o] = whole ? (uint32_t)SIDE_WHOLE_OP : kernel->side_operands;
+        if (plan->side.operands[o] && bytes > plan->side.bytes)
+            plan->side.bytes = bytes;
+        if (plan->side.operands[o] && twin > plan->side.twin_bytes)
+            plan->side.twin_bytes = twin;
         take_places(plan, o);
     }
     return STATUS_OK;
 }
 
-enum status aside_open(struct plan *plan)
+enum status side_stream_open(struct plan *plan)
 {
-    struct aside *aside = &plan->aside;
+    struct side_stream *side = &plan->side;
     const int32_t ops = plan->program->op_count;
     bool some = false;
     for (int32_t o = 0; o < ops; o++)
-        some = some || aside->operands[o];
+        some = some || side->operands[o];
     if (!some)
         return STATUS_OK;
-    NEED(aside->pending = (bool *)arena_array(&plan->arena, (size_t)ops, sizeof(bool)));
-    NEED(aside->done = (cudaEvent_t *)arena_array(&plan->arena, (size_t)ops, sizeof *aside->done));
-    CUDA(cudaEventCreateWithFlags(&aside->parting, cudaEventDisableTiming));
-    CUDA(cudaEventCreateWithFlags(&aside->meeting, cudaEventDisableTiming));
-    CUDA(cudaStreamCreateWithFlags(&aside->twin, cudaStreamNonBlocking));
+    NEED(side->pending = (bool *)arena_array(&plan->arena, (size_t)ops, sizeof(bool)));
+    NEED(side->done = (cudaEvent_t *)arena_array(&plan->arena, (size_t)ops, sizeof *side->done));
+    CUDA(cudaEventCreateWithFlags(&side->fork, cudaEventDisableTiming));
+    CUDA(cudaEventCreateWithFlags(&side->join, cudaEventDisableTiming));
+    CUDA(cudaStreamCreateWithFlags(&side->twin, cudaStreamNonBlocking));
     for (int32_t o = 0; o < ops; o++)
-        if (aside->operands[o])
-            CUDA(cudaEventCreateWithFlags(&aside->done[o], cudaEventDisableTiming));
-    CUDA(cudaStreamCreateWithFlags(&aside->stream, cudaStreamNonBlocking));
+        if (side->operands[o])
+            CUDA(cudaEventCreateWithFlags(&side->done[o], cudaEventDisableTiming));
+    CUDA(cudaStreamCreateWithFlags(&side->stream, cudaStreamNonBlocking));
     return STATUS_OK;
 }
 
-void aside_close(struct plan *plan)
+void side_stream_close(struct plan *plan)
 {
-    struct aside *aside = &plan->aside;
-    for (int32_t o = 0; aside->done && o < plan->program->op_count; o++)
-        if (aside->done[o])
-            cudaEventDestroy(aside->done[o]);
-    if (aside->parting)
-        cudaEventDestroy(aside->parting);
-    if (aside->meeting)
-        cudaEventDestroy(aside->meeting);
-    if (aside->twin)
-        cudaStreamDestroy(aside->twin);
-    if (aside->stream)
-        cudaStreamDestroy(aside->stream);
-    cudaFree(aside->workspace);
-    cudaFree(aside->twin_workspace);
+    struct side_stream *side = &plan->side;
+    for (int32_t o = 0; side->done && o < plan->program->op_count; o++)
+        if (side->done[o])
+            cudaEventDestroy(side->done[o]);
+    if (side->fork)
+        cudaEventDestroy(side->fork);
+    if (side->join)
+        cudaEventDestroy(side->join);
+    if (side->twin)
+        cudaStreamDestroy(side->twin);
+    if (side->stream)
+        cudaStreamDestroy(side->stream);
+    cudaFree(side->workspace);
+    cudaFree(side->twin_workspace);
 }
 
 /* Do these operands of two ops lie in the same bytes, one of them being written? */
@@ -143,26 +142,27 @@ static bool operands_meet(const struct plan *plan, const struct op *a, int32_t i
     return x < y + program->tensors[second].bytes && y < x + program->tensors[first].bytes;
 }
 
-/* Must the op `next` wait for what `op` does aside? */
+/* Must the op `next` wait for what `op` does on the side stream? */
 static bool must_wait(const struct plan *plan, int32_t op, int32_t next)
 {
     const struct program *program = plan->program;
     const struct op *a = &program->ops[op], *b = &program->ops[next];
     for (int32_t i = 0; i < a->inputs + a->outputs; i++)
         for (int32_t k = 0; k < b->inputs + b->outputs; k++)
-            if ((plan->aside.operands[op] >> i & 1) && operands_meet(plan, a, i, b, k))
+            if ((plan->side.operands[op] >> i & 1) && operands_meet(plan, a, i, b, k))
                 return true;
     return false;
 }
 
-/* Work aside is done in its order: who waits for one op's has waited for those before it. */
+/* Work on the side stream is done in its order: who waits for one op's has waited for those before
+ * it. */
 static void wait_for(const struct plan *plan, int32_t op, struct queue *queue)
 {
     if (queue->error == cudaSuccess)
-        queue->error = cudaStreamWaitEvent(queue->stream, plan->aside.done[op], 0);
+        queue->error = cudaStreamWaitEvent(queue->stream, plan->side.done[op], 0);
     queue->chained = 0;
     for (int32_t o = 0; o <= op; o++)
-        plan->aside.pending[o] = false;
+        plan->side.pending[o] = false;
 }
 
 /* Waits for what the op `next` needs; beyond the last op that is everything. */
@@ -170,32 +170,32 @@ static void wait_before(const struct plan *plan, int32_t next, struct queue *que
 {
     const int32_t ops = plan->program->op_count;
     for (int32_t op = ops - 1; queue->side && op >= 0; op--)
-        if (plan->aside.pending[op] && (next == ops || must_wait(plan, op, next))) {
+        if (plan->side.pending[op] && (next == ops || must_wait(plan, op, next))) {
             wait_for(plan, op, queue);
             return;
         }
 }
 
-void aside_enqueue(const struct plan *plan, const struct call *call, int32_t op,
-                   struct queue *queue)
+void side_stream_enqueue(const struct plan *plan, const struct call *call, int32_t op,
+                         struct queue *queue)
 {
-    const bool whole = queue->side && plan->aside.operands[op] == ASIDE_WHOLE;
+    const bool whole = queue->side && plan->side.operands[op] == SIDE_WHOLE_OP;
     cudaStream_t stream = queue->stream;
-    queue->aside = false;
+    queue->forked = false;
     if (whole)
-        queue_part(queue);
+        queue_fork(queue);
     else
         wait_before(plan, op, queue);
-    narrow_launch(plan->kernels[op], call, queue);
-    queue_return(queue, stream);
-    if (!queue->aside)
+    mixed_launch(plan->kernels[op], call, queue);
+    queue_back(queue, stream);
+    if (!queue->forked)
         return;
     if (queue->error == cudaSuccess)
-        queue->error = cudaEventRecord(plan->aside.done[op], queue->side);
-    plan->aside.pending[op] = true;
+        queue->error = cudaEventRecord(plan->side.done[op], queue->side);
+    plan->side.pending[op] = true;
 }
 
-void aside_join(const struct plan *plan, struct queue *queue)
+void side_stream_join(const struct plan *plan, struct queue *queue)
 {
     wait_before(plan, plan->program->op_count, queue);
 }

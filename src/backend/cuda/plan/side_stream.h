@@ -3,7 +3,7 @@
  * The list of ops is one valid order: what shares no bytes may run at once. On the way from the
  * data to the gradients each op needs the one before it; updates, losses that are only stored and
  * counts of right answers are beside that way, and would lengthen it by their launches. An op that
- * writes where work aside still reads or writes, or reads what it writes, waits for it. So
+ * writes where side-stream work still reads or writes, or reads what it writes, waits for it. So
  * that this is rare, activations that such work reads have places of their own; others take turns.
  */
 #ifndef PRONY_BACKEND_CUDA_SIDE_STREAM_H
@@ -14,35 +14,38 @@
 struct plan;
 
 /* What a plan has for it. */
-struct aside {
-    uint32_t *operands; /* [op]: bit i: what it does aside touches its operand i; 0: nothing is */
+struct side_stream {
+    uint32_t *operands; /* [op]: bit i: what it does on the side stream touches its operand i; 0:
+                           nothing is */
     char *workspace;    /* device; of what is done in `stream`, in its order … */
     uint64_t bytes;
     char *twin_workspace; /* … and of what is done in `twin`, which that may overtake */
     uint64_t twin_bytes;
-    int64_t *places; /* [tensor], in a slot: of activations that work aside touches; -1: others */
+    int64_t
+        *places; /* [tensor], in a slot: of activations that side-stream work touches; -1: others */
     uint64_t places_bytes;
     cudaStream_t stream, twin; /* nothing runs in them: they are captured. NULL: all is in order */
-    cudaEvent_t parting;       /* where work leaves the step … */
-    cudaEvent_t meeting;       /* … where what the twin does ends … */
+    cudaEvent_t fork;          /* where work leaves the step … */
+    cudaEvent_t join;          /* … where what the twin does ends … */
     cudaEvent_t *done;         /* [op], … and where that of an op ends */
     bool *pending;             /* [op], while a step is enqueued: nobody has waited for it */
 };
 
 enum : uint32_t {
-    ASIDE_WHOLE = UINT32_MAX, /* the whole op is done aside */
-    ASIDE_DENSE_SGD = 0x7f    /* all operands but dx */
+    SIDE_WHOLE_OP = UINT32_MAX, /* the whole op is done on the side stream */
+    SIDE_DENSE_SGD = 0x7f       /* all operands but dx */
 };
 
-/* Chooses what is done aside, when the kernels are known, and how much workspace it takes. */
-enum status aside_choose(struct plan *plan);
-enum status aside_open(struct plan *plan);
-void aside_close(struct plan *plan);
+/* Chooses what is done on the side stream, when the kernels are known, and how much workspace it
+ * takes. */
+enum status side_stream_choose(struct plan *plan);
+enum status side_stream_open(struct plan *plan);
+void side_stream_close(struct plan *plan);
 
 /* Enqueues an op, after whatever it must wait for. */
-void aside_enqueue(const struct plan *plan, const struct call *call, int32_t op,
-                   struct queue *queue);
-/* Waits for all that is done aside. */
-void aside_join(const struct plan *plan, struct queue *queue);
+void side_stream_enqueue(const struct plan *plan, const struct call *call, int32_t op,
+                         struct queue *queue);
+/* Waits for all that is done on the side stream. */
+void side_stream_join(const struct plan *plan, struct queue *queue);
 
 #endif

@@ -1,6 +1,6 @@
 /* activation_grad.cu: see activation_grad.h. The bound is the bytes: two numbers are read and one
- * is written for each element, or two where it is turned; without this pass the update would read
- * it twice more. */
+ * is written for each element, or two where it is transposed; without this pass the update would
+ * read it twice more. */
 #include "backend/cuda/product/activation_grad.h"
 
 #include "backend/cuda/device/activation.h"
@@ -10,25 +10,25 @@
 
 /* A block has a tile of 64 columns, two neighbours a thread, and goes down a chunk of rows, 32 at a
  * time: a line of 32 threads has every 8th of them. */
-enum { SLOPE_COLS = 64, SLOPE_ROWS = 32, SLOPE_LINES = 8, SLOPE_CHUNKS = 64, SLOPE_FROM = 48 };
-enum { SLOPE_FEW = 256 }; /* samples: then a chunk is a row a thread */
+enum { GRAD_COLS = 64, GRAD_ROWS = 32, GRAD_LINES = 8, GRAD_CHUNKS = 64, GRAD_FROM = 48 };
+enum { GRAD_FEW = 256 }; /* samples: then a chunk is a row a thread */
 
 static __device__ float2 pair_read(struct cells cells, int64_t index)
 {
-    if (precision_is_narrow(cells.type)) {
+    if (precision_is_16bit(cells.type)) {
         const uint32_t bits = *(const uint32_t *)((const uint16_t *)cells.data + index);
-        return make_float2(narrow_value((uint16_t)bits, cells.type),
-                           narrow_value((uint16_t)(bits >> 16), cells.type));
+        return make_float2(value_of_16bit((uint16_t)bits, cells.type),
+                           value_of_16bit((uint16_t)(bits >> 16), cells.type));
     }
     return *(const float2 *)((const float *)cells.data + index);
 }
 
 static __device__ void pair_write(struct cells cells, int64_t index, float2 pair)
 {
-    if (precision_is_narrow(cells.type))
+    if (precision_is_16bit(cells.type))
         *(uint32_t *)((uint16_t *)cells.data + index) =
-            (uint32_t)narrow_bits(pair.x, cells.type) | (uint32_t)narrow_bits(pair.y, cells.type)
-                                                            << 16;
+            (uint32_t)bits_of_16bit(pair.x, cells.type) |
+            (uint32_t)bits_of_16bit(pair.y, cells.type) << 16;
     else
         *(float2 *)((float *)cells.data + index) = pair;
 }
@@ -47,104 +47,103 @@ struct above {
 };
 
 /* How what is read comes. */
-enum source { SOURCE_WHOLE, SOURCE_PIECES, SOURCE_SLIM };
+enum source { SOURCE_WHOLE, SOURCE_PIECES, SOURCE_FEW_OUTPUTS };
 
 template <enum source SOURCE>
-static __global__ void __launch_bounds__(SLOPE_COLS / 2 * SLOPE_LINES,
-                                         SOURCE == SOURCE_WHOLE ? 8 : 4)
-    slope_tiles(struct slope slope, enum activation function, float alpha, struct cells saved,
-                struct cells dy, struct cells dx, struct above above)
+static __global__ void __launch_bounds__(GRAD_COLS / 2 * GRAD_LINES, SOURCE == SOURCE_WHOLE ? 8 : 4)
+    activation_grad_tiles(struct activation_grad act_grad, enum activation function, float alpha,
+                          struct cells saved, struct cells dy, struct cells dx, struct above above)
 {
-    constexpr bool SLIM = SOURCE == SOURCE_SLIM;
-    __shared__ float tile[SLOPE_ROWS][SLOPE_COLS + 1];
+    constexpr bool FEW_OUTPUTS = SOURCE == SOURCE_FEW_OUTPUTS;
+    __shared__ float tile[GRAD_ROWS][GRAD_COLS + 1];
     allow_next();
     await_last();
     const int x = (int)threadIdx.x, line = (int)threadIdx.y;
-    const int64_t column0 = (int64_t)blockIdx.x * SLOPE_COLS, column = column0 + 2 * x;
-    const int64_t from = blockIdx.y * slope.chunk_rows;
-    const int64_t to =
-        from + slope.chunk_rows < slope.samples ? from + slope.chunk_rows : slope.samples;
-    float2 sum = make_float2(0.0f, 0.0f), weights[SLIM ? SLIM_OUTPUTS : 1];
+    const int64_t column0 = (int64_t)blockIdx.x * GRAD_COLS, column = column0 + 2 * x;
+    const int64_t from = blockIdx.y * act_grad.chunk_rows;
+    const int64_t to = from + act_grad.chunk_rows < act_grad.samples ? from + act_grad.chunk_rows
+                                                                     : act_grad.samples;
+    float2 sum = make_float2(0.0f, 0.0f), weights[FEW_OUTPUTS ? FEW_OUTPUTS_MOST : 1];
 #pragma unroll
-    for (int k = 0; SLIM && k < SLIM_OUTPUTS; k++)
-        if (k < above.outputs && column < slope.width)
+    for (int k = 0; FEW_OUTPUTS && k < FEW_OUTPUTS_MOST; k++)
+        if (k < above.outputs && column < act_grad.width)
             weights[k] = make_float2(above.w[column * above.outputs + k],
                                      above.w[(column + 1) * above.outputs + k]);
-    for (int64_t row0 = from; row0 < to; row0 += SLOPE_ROWS) {
+    for (int64_t row0 = from; row0 < to; row0 += GRAD_ROWS) {
 #pragma unroll
-        for (int i = 0; i < SLOPE_ROWS / SLOPE_LINES; i++) {
-            const int64_t row = row0 + line + i * SLOPE_LINES;
-            if (row >= to || column >= slope.width)
+        for (int i = 0; i < GRAD_ROWS / GRAD_LINES; i++) {
+            const int64_t row = row0 + line + i * GRAD_LINES;
+            if (row >= to || column >= act_grad.width)
                 continue;
-            const int64_t index = row * slope.width + column;
+            const int64_t index = row * act_grad.width + column;
             const float2 value = pair_read(saved, index);
             float2 pair = make_float2(0.0f, 0.0f);
             if (SOURCE == SOURCE_PIECES)
-                pair = pair_add(slope.pieces, index);
+                pair = pair_add(act_grad.pieces, index);
             if (SOURCE == SOURCE_WHOLE)
                 pair = pair_read(dy, index);
 #pragma unroll
-            for (int k = 0; SLIM && k < SLIM_OUTPUTS; k++) {
+            for (int k = 0; FEW_OUTPUTS && k < FEW_OUTPUTS_MOST; k++) {
                 if (k >= above.outputs)
                     continue;
                 const float gradient = above.dy[row * above.outputs + k];
                 pair.x = fmaf(gradient, weights[k].x, pair.x);
                 pair.y = fmaf(gradient, weights[k].y, pair.y);
             }
-            pair.x *= activation_slope(function, alpha, value.x);
-            pair.y *= activation_slope(function, alpha, value.y);
+            pair.x *= activation_derivative(function, alpha, value.x);
+            pair.y *= activation_derivative(function, alpha, value.y);
             pair_write(dx, index, pair);
             sum.x += pair.x;
             sum.y += pair.y;
-            tile[line + i * SLOPE_LINES][2 * x] = pair.x;
-            tile[line + i * SLOPE_LINES][2 * x + 1] = pair.y;
+            tile[line + i * GRAD_LINES][2 * x] = pair.x;
+            tile[line + i * GRAD_LINES][2 * x + 1] = pair.y;
         }
-        if (!slope.turns)
+        if (!act_grad.transposes)
             continue;
         __syncthreads();
-        for (int c = line; c < SLOPE_COLS; c += SLOPE_LINES)
-            if (column0 + c < slope.width && row0 + x < to)
-                slope.turned[(column0 + c) * slope.step + row0 + x] = -tile[x][c];
+        for (int c = line; c < GRAD_COLS; c += GRAD_LINES)
+            if (column0 + c < act_grad.width && row0 + x < to)
+                act_grad.transposed[(column0 + c) * act_grad.step + row0 + x] = -tile[x][c];
         __syncthreads();
     }
     __syncthreads();
     tile[line][2 * x] = sum.x;
     tile[line][2 * x + 1] = sum.y;
     __syncthreads();
-    const int c = line * SLOPE_COLS / 2 + x;
-    if (c >= SLOPE_COLS || column0 + c >= slope.width)
+    const int c = line * GRAD_COLS / 2 + x;
+    if (c >= GRAD_COLS || column0 + c >= act_grad.width)
         return;
     float all = 0.0f;
-    for (int other = 0; other < SLOPE_LINES; other++)
+    for (int other = 0; other < GRAD_LINES; other++)
         all += tile[other][c];
-    slope.sums[blockIdx.y * slope.width + column0 + c] = all;
+    act_grad.sums[blockIdx.y * act_grad.width + column0 + c] = all;
 }
 
 /* Without turning: eight neighbours a thread, every 8th row of the chunk. */
-static __global__ void __launch_bounds__(SLOPE_COLS / 2 * SLOPE_LINES)
-    slope_rows(struct slope slope, enum activation function, float alpha, struct cells saved,
-               struct cells dy, struct cells dx)
+static __global__ void __launch_bounds__(GRAD_COLS / 2 * GRAD_LINES)
+    activation_grad_rows(struct activation_grad act_grad, enum activation function, float alpha,
+                         struct cells saved, struct cells dy, struct cells dx)
 {
-    __shared__ float partial[SLOPE_LINES][SLOPE_COLS / 2][CELLS];
+    __shared__ float partial[GRAD_LINES][GRAD_COLS / 2][CELLS];
     allow_next();
     await_last();
     const int x = (int)threadIdx.x, line = (int)threadIdx.y;
-    const int64_t column = ((int64_t)blockIdx.x * (SLOPE_COLS / 2) + x) * CELLS;
-    const int64_t from = blockIdx.y * slope.chunk_rows;
-    const int64_t to =
-        from + slope.chunk_rows < slope.samples ? from + slope.chunk_rows : slope.samples;
+    const int64_t column = ((int64_t)blockIdx.x * (GRAD_COLS / 2) + x) * CELLS;
+    const int64_t from = blockIdx.y * act_grad.chunk_rows;
+    const int64_t to = from + act_grad.chunk_rows < act_grad.samples ? from + act_grad.chunk_rows
+                                                                     : act_grad.samples;
     float sums[CELLS] = {};
 #pragma unroll 2
-    for (int64_t row = from + line; row < to && column < slope.width; row += SLOPE_LINES) {
+    for (int64_t row = from + line; row < to && column < act_grad.width; row += GRAD_LINES) {
         float slopes[CELLS], values[CELLS];
-        cells_read(saved, row * slope.width + column, slopes);
-        cells_read(dy, row * slope.width + column, values);
+        cells_read(saved, row * act_grad.width + column, slopes);
+        cells_read(dy, row * act_grad.width + column, values);
 #pragma unroll
         for (int i = 0; i < CELLS; i++) {
-            values[i] *= activation_slope(function, alpha, slopes[i]);
+            values[i] *= activation_derivative(function, alpha, slopes[i]);
             sums[i] += values[i];
         }
-        cells_write(dx, row * slope.width + column, values);
+        cells_write(dx, row * act_grad.width + column, values);
     }
 #pragma unroll
     for (int i = 0; i < CELLS; i++)
@@ -152,45 +151,45 @@ static __global__ void __launch_bounds__(SLOPE_COLS / 2 * SLOPE_LINES)
     __syncthreads();
     /* now the lines are the eight neighbours */
     const int64_t own = column + line;
-    if (own >= slope.width)
+    if (own >= act_grad.width)
         return;
     float all = 0.0f;
-    for (int other = 0; other < SLOPE_LINES; other++)
+    for (int other = 0; other < GRAD_LINES; other++)
         all += partial[other][x][line];
-    slope.sums[blockIdx.y * slope.width + own] = all;
+    act_grad.sums[blockIdx.y * act_grad.width + own] = all;
 }
 
-void slope_launch(const struct call *call, struct queue *queue)
+void activation_grad_launch(const struct call *call, struct queue *queue)
 {
     const auto &attr = call->op->attr.activate_grad;
-    const struct slope *slope = call->slope;
+    const struct activation_grad *act_grad = call->act_grad;
     const enum activation function = (enum activation)attr.function;
     const int64_t enough = 132 * 2; /* blocks: two for each multiprocessor */
-    const bool eights = !slope->turns && !slope->pieces.count && !slope->slim &&
-                        slope->width % CELLS == 0 &&
-                        slope->chunks * slope->width >= enough * CELLS * SLOPE_COLS / 2;
-    const int64_t columns = eights ? SLOPE_COLS / 2 * CELLS : SLOPE_COLS; /* of a block */
-    const dim3 grid(blocks_for(slope->width, columns), (unsigned)slope->chunks);
-    const dim3 block(SLOPE_COLS / 2, SLOPE_LINES);
+    const bool eights = !act_grad->transposes && !act_grad->pieces.count &&
+                        !act_grad->few_outputs && act_grad->width % CELLS == 0 &&
+                        act_grad->chunks * act_grad->width >= enough * CELLS * GRAD_COLS / 2;
+    const int64_t columns = eights ? GRAD_COLS / 2 * CELLS : GRAD_COLS; /* of a block */
+    const dim3 grid(blocks_for(act_grad->width, columns), (unsigned)act_grad->chunks);
+    const dim3 block(GRAD_COLS / 2, GRAD_LINES);
     struct above above = {};
-    if (slope->slim) {
+    if (act_grad->few_outputs) {
         const struct call layer = merge_call(call, call->op - 1);
         above = {call_reals(&layer, 1), call_reals(&layer, 2), (int)call_dim(&layer, 2, 1)};
     }
     if (eights)
-        enqueue_early(queue, slope_rows, grid, block, 0, *slope, function, attr.alpha,
+        enqueue_early(queue, activation_grad_rows, grid, block, 0, *act_grad, function, attr.alpha,
                       call_cells(call, 0), call_cells(call, 1), call_cells(call, 2));
     else
         enqueue_early(queue,
-                      slope->slim           ? slope_tiles<SOURCE_SLIM>
-                      : slope->pieces.count ? slope_tiles<SOURCE_PIECES>
-                                            : slope_tiles<SOURCE_WHOLE>,
-                      grid, block, 0, *slope, function, attr.alpha, call_cells(call, 0),
+                      act_grad->few_outputs    ? activation_grad_tiles<SOURCE_FEW_OUTPUTS>
+                      : act_grad->pieces.count ? activation_grad_tiles<SOURCE_PIECES>
+                                               : activation_grad_tiles<SOURCE_WHOLE>,
+                      grid, block, 0, *act_grad, function, attr.alpha, call_cells(call, 0),
                       call_cells(call, 1), call_cells(call, 2), above);
 }
 
-static const struct kernel kernel_slope = {
-    OP_activate_grad, "activate_grad_sums_cuda", slope_launch, NULL, NULL, 0, false};
+static const struct kernel kernel_activation_grad = {
+    OP_activate_grad, "activate_grad_sums_cuda", activation_grad_launch, NULL, NULL, 0, false};
 
 static uint64_t floats(int64_t count)
 {
@@ -199,8 +198,8 @@ static uint64_t floats(int64_t count)
 
 static uint64_t take_bytes(struct plan *plan, uint64_t bytes)
 {
-    const uint64_t at = plan->slope_bytes;
-    plan->slope_bytes += (bytes + 255) / 256 * 256;
+    const uint64_t at = plan->act_grad_bytes;
+    plan->act_grad_bytes += (bytes + 255) / 256 * 256;
     return at;
 }
 
@@ -213,11 +212,11 @@ static bool follows(const struct program *program, int32_t o)
     const int32_t dy = op_input(program, &program->ops[o], 1);
     const struct shape *shape = &program->tensors[dy].shape;
     return op_output(program, &program->ops[o - 1], 0) == dy &&
-           program->ops[o].part == program->ops[o - 1].part && shape->dim[0] >= SLOPE_FROM &&
+           program->ops[o].part == program->ops[o - 1].part && shape->dim[0] >= GRAD_FROM &&
            shape->dim[1] % 2 == 0 && op_input(program, &program->ops[o], 3) >= 0;
 }
 
-/* Does the op before `o`, a slope, make what that reads, for nobody else? */
+/* Does the op before `o`, an activation gradient, make what that reads, for nobody else? */
 static bool follows_product(const struct plan *plan, int32_t o)
 {
     const struct program *program = plan->program;
@@ -235,73 +234,76 @@ static bool follows_product(const struct plan *plan, int32_t o)
 }
 
 /* Has that a part in it? */
-static void join_product(struct plan *plan, int32_t o, struct slope *slope)
+static void join_product(struct plan *plan, int32_t o, struct activation_grad *act_grad)
 {
     const struct device *device = plan->instance->device;
     const struct op *above = &plan->program->ops[o - 1];
-    struct thin thin;
+    struct split_k split_k;
     if (!follows_product(plan, o))
         return;
-    if (dense_blas_thin(device, plan->program, above, &thin)) {
-        slope->pieces = thin_pieces(&thin, NULL);
-        slope->pieces_at = take_bytes(plan, thin_bytes(&thin));
+    if (dense_blas_split_k(device, plan->program, above, &split_k)) {
+        act_grad->pieces = split_k_pieces(&split_k, NULL);
+        act_grad->pieces_at = take_bytes(plan, split_k_bytes(&split_k));
     }
-    slope->slim = dense_lean_slim(device, plan->program, above);
+    act_grad->few_outputs = dense_has_few_outputs(device, plan->program, above);
 }
 
-enum status slope_choose(struct plan *plan)
+enum status activation_grad_choose(struct plan *plan)
 {
     const struct program *program = plan->program;
     const struct device *device = plan->instance->device;
-    NEED(plan->slopes = (struct slope **)arena_array(&plan->arena, (size_t)program->op_count + 1,
-                                                     sizeof *plan->slopes));
+    NEED(plan->act_grads = (struct activation_grad **)arena_array(
+             &plan->arena, (size_t)program->op_count + 1, sizeof *plan->act_grads));
     for (int32_t o = 0; o < program->op_count; o++) {
         if (plan->kernels[o] != dense_blas_kernel(device, program, &program->ops[o]) ||
             !follows(program, o))
             continue;
-        struct slope *slope;
-        NEED(slope = (struct slope *)arena_alloc(&plan->arena, sizeof *slope));
+        struct activation_grad *act_grad;
+        NEED(act_grad = (struct activation_grad *)arena_alloc(&plan->arena, sizeof *act_grad));
         const int64_t *dim = program->tensors[op_input(program, &program->ops[o], 1)].shape.dim;
         const int64_t inputs =
             program->tensors[op_input(program, &program->ops[o], 0)].shape.dim[1];
-        const int64_t least = (dim[0] + SLOPE_CHUNKS - 1) / SLOPE_CHUNKS;
-        const int64_t rows = dim[0] <= SLOPE_FEW ? SLOPE_LINES : SLOPE_ROWS;
-        slope->samples = dim[0];
-        slope->width = dim[1];
-        slope->chunk_rows = (least + rows - 1) / rows * rows;
-        slope->chunks = blocks_for(slope->samples, slope->chunk_rows);
-        slope->sums_at = take_bytes(plan, floats(slope->chunks * slope->width));
-        slope->turns = dense_blas_turns(device, program, &program->ops[o]);
-        slope->step = dense_blas_turned_step(slope->samples);
-        if (slope->turns)
-            slope->turned_at = take_bytes(plan, floats(slope->width * slope->step));
-        if (dense_blas_turns_inputs(device, program, &program->ops[o]))
-            slope->inputs_at = take_bytes(plan, floats(inputs * slope->step));
-        join_product(plan, o - 1, slope);
-        plan->slopes[o - 1] = plan->slopes[o] = slope;
-        plan->kernels[o - 1] = &kernel_slope;
-        if (slope->slim)
+        const int64_t least = (dim[0] + GRAD_CHUNKS - 1) / GRAD_CHUNKS;
+        const int64_t rows = dim[0] <= GRAD_FEW ? GRAD_LINES : GRAD_ROWS;
+        act_grad->samples = dim[0];
+        act_grad->width = dim[1];
+        act_grad->chunk_rows = (least + rows - 1) / rows * rows;
+        act_grad->chunks = blocks_for(act_grad->samples, act_grad->chunk_rows);
+        act_grad->sums_at = take_bytes(plan, floats(act_grad->chunks * act_grad->width));
+        act_grad->transposes = dense_blas_transposes(device, program, &program->ops[o]);
+        act_grad->step = dense_wgrad_step(act_grad->samples);
+        if (act_grad->transposes)
+            act_grad->transposed_at = take_bytes(plan, floats(act_grad->width * act_grad->step));
+        if (dense_blas_transposes_inputs(device, program, &program->ops[o]))
+            act_grad->inputs_at = take_bytes(plan, floats(inputs * act_grad->step));
+        join_product(plan, o - 1, act_grad);
+        plan->act_grads[o - 1] = plan->act_grads[o] = act_grad;
+        plan->kernels[o - 1] = &kernel_activation_grad;
+        if (act_grad->few_outputs)
             merge_leave(plan, o - 1);
     }
     return STATUS_OK;
 }
 
-void slope_place(struct plan *plan)
+void activation_grad_place(struct plan *plan)
 {
     for (int32_t o = 0; o < plan->program->op_count; o++) {
-        struct slope *slope = plan->slopes[o];
-        if (!slope)
+        struct activation_grad *act_grad = plan->act_grads[o];
+        if (!act_grad)
             continue;
-        slope->sums = (float *)(plan->slope_memory + slope->sums_at);
-        slope->pieces.data = (const float *)(plan->slope_memory + slope->pieces_at);
-        slope->turned = slope->turns ? (float *)(plan->slope_memory + slope->turned_at) : NULL;
-        slope->inputs = (float *)(plan->slope_memory + slope->inputs_at);
+        act_grad->sums = (float *)(plan->act_grad_memory + act_grad->sums_at);
+        act_grad->pieces.data = (const float *)(plan->act_grad_memory + act_grad->pieces_at);
+        act_grad->transposed = act_grad->transposes
+                                   ? (float *)(plan->act_grad_memory + act_grad->transposed_at)
+                                   : NULL;
+        act_grad->inputs = (float *)(plan->act_grad_memory + act_grad->inputs_at);
     }
 }
 
-const struct slope *slope_below(const struct plan *plan, int32_t op)
+const struct activation_grad *activation_grad_below(const struct plan *plan, int32_t op)
 {
     const bool is_last = op + 1 >= plan->program->op_count;
-    const struct slope *next = is_last ? NULL : plan->slopes[op + 1];
-    return next && next != plan->slopes[op] && (next->pieces.count || next->slim) ? next : NULL;
+    const struct activation_grad *next = is_last ? NULL : plan->act_grads[op + 1];
+    return next && next != plan->act_grads[op] && (next->pieces.count || next->few_outputs) ? next
+                                                                                            : NULL;
 }

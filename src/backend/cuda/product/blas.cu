@@ -147,8 +147,8 @@ static cublasLtEpilogue_t ending_of(const struct product *product)
 static bool recipe_describe(const struct blas *blas, const struct product *product,
                             struct recipe *recipe)
 {
-    const cublasOperation_t a = product->a_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
-    const cublasOperation_t b = product->b_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t a = product->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t b = product->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasLtPointerMode_t mode =
         product->alpha ? CUBLASLT_POINTER_MODE_DEVICE : CUBLASLT_POINTER_MODE_HOST;
     const cublasLtEpilogue_t end = ending_of(product);
@@ -156,7 +156,7 @@ static bool recipe_describe(const struct blas *blas, const struct product *produ
         return blas->MatmulDescSetAttribute(recipe->what, name, value, size) ==
                CUBLAS_STATUS_SUCCESS;
     };
-    const bool tf32 = blas_is_tf32(blas) && !precision_is_narrow(product->in);
+    const bool tf32 = blas_is_tf32(blas) && !precision_is_16bit(product->in);
     const cublasComputeType_t compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     return blas->MatmulDescCreate(&recipe->what, compute, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS &&
            set(CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof a) &&
@@ -214,15 +214,15 @@ static bool recipe_find(const struct blas *blas, const struct product *product,
                         struct recipe *recipe)
 {
     const uint64_t m = (uint64_t)product->m, n = (uint64_t)product->n, k = (uint64_t)product->k;
-    const auto layout = [&](cublasLtMatrixLayout_t *out, enum precision type, bool turned,
+    const auto layout = [&](cublasLtMatrixLayout_t *out, enum precision type, bool transposed,
                             uint64_t rows, uint64_t columns, int64_t step) {
-        const uint64_t tall = turned ? columns : rows;
-        return blas->MatrixLayoutCreate(out, type_of(type), tall, turned ? rows : columns,
+        const uint64_t tall = transposed ? columns : rows;
+        return blas->MatrixLayoutCreate(out, type_of(type), tall, transposed ? rows : columns,
                                         step ? step : (int64_t)tall) == CUBLAS_STATUS_SUCCESS;
     };
     if (!recipe_describe(blas, product, recipe) ||
-        !layout(&recipe->a, product->in, product->a_turned, m, k, product->a_step) ||
-        !layout(&recipe->b, product->in, product->b_turned, k, n, product->b_step) ||
+        !layout(&recipe->a, product->in, product->a_transposed, m, k, product->a_step) ||
+        !layout(&recipe->b, product->in, product->b_transposed, k, n, product->b_step) ||
         !layout(&recipe->d, product->out, false, m, n, product->d_step) ||
         !recipe_wish(blas, product, recipe))
         return false;
@@ -272,13 +272,13 @@ struct trial {
 
 static uint64_t trial_bytes(int64_t count, enum precision type)
 {
-    const uint64_t bytes = (uint64_t)count * (precision_is_narrow(type) ? 2 : 4);
+    const uint64_t bytes = (uint64_t)count * (precision_is_16bit(type) ? 2 : 4);
     return (bytes + 255) / 256 * 256;
 }
 
-static int64_t operand_count(bool turned, int64_t rows, int64_t columns, int64_t step)
+static int64_t operand_count(bool transposed, int64_t rows, int64_t columns, int64_t step)
 {
-    return step ? step * (turned ? rows : columns) : rows * columns;
+    return step ? step * (transposed ? rows : columns) : rows * columns;
 }
 
 static bool trial_open(const struct product *product, struct trial *trial)
@@ -286,12 +286,13 @@ static bool trial_open(const struct product *product, struct trial *trial)
     const struct {
         int64_t count;
         enum precision type;
-    } parts[] = {
-        {operand_count(product->a_turned, product->m, product->k, product->a_step), product->in},
-        {operand_count(product->b_turned, product->k, product->n, product->b_step), product->in},
-        {operand_count(false, product->m, product->n, product->d_step), product->out},
-        {product->m, product->out},
-        {2, PRECISION_FP32}};
+    } parts[] = {{operand_count(product->a_transposed, product->m, product->k, product->a_step),
+                  product->in},
+                 {operand_count(product->b_transposed, product->k, product->n, product->b_step),
+                  product->in},
+                 {operand_count(false, product->m, product->n, product->d_step), product->out},
+                 {product->m, product->out},
+                 {2, PRECISION_FP32}};
     void *at[sizeof parts / sizeof *parts];
     uint64_t bytes = PRODUCT_BYTES + FLUSH_BYTES;
     for (const auto &part : parts)
@@ -413,8 +414,8 @@ static struct product form_of(const struct product *product)
 
 static bool same_form(const struct product *a, const struct product *b)
 {
-    return a->m == b->m && a->n == b->n && a->k == b->k && a->a_turned == b->a_turned &&
-           a->b_turned == b->b_turned && a->a_step == b->a_step && a->b_step == b->b_step &&
+    return a->m == b->m && a->n == b->n && a->k == b->k && a->a_transposed == b->a_transposed &&
+           a->b_transposed == b->b_transposed && a->a_step == b->a_step && a->b_step == b->b_step &&
            a->d_step == b->d_step && a->adds == b->adds && a->a == b->a && a->b == b->b &&
            a->in == b->in && a->d == b->d && a->out == b->out && a->alpha == b->alpha &&
            a->bias == b->bias && a->relu == b->relu;

@@ -12,10 +12,10 @@ size_t blas_version(const struct blas *blas); /* 13.1.2: 130102; 0: there is non
 bool blas_is_tf32(const struct blas *blas);
 
 /* One product by columns: d[m, n] = f(alpha·a·b + beta·d + bias), a being [m, k] and b [k, n], or
- * turned. Sums are in fp32, whatever the factors are. */
+ * transposed. Sums are in fp32, whatever the factors are. */
 struct product {
     int64_t m, n, k;
-    bool a_turned, b_turned;
+    bool a_transposed, b_transposed;
     const void *a, *b;
     int64_t a_step, b_step, d_step; /* elements from one column to the next; 0: no gap */
     enum precision in;              /* of a and b: fp32 (then tf32 is tf32's), bf16 or fp16 */
@@ -36,32 +36,33 @@ void blas_multiply(struct queue *queue, const struct product *product, void *roo
  * win; else NULL. */
 const struct kernel *dense_blas_kernel(const struct device *device, const struct program *program,
                                        const struct op *op);
-/* Workspace of what its update does beside its product (queue_twin). */
+/* Workspace of what its update does beside its product (queue_fork_twin). */
 uint64_t dense_blas_twin_bytes(const struct program *program, const struct op *op);
-/* Is this op's product (of dense_sgd: the gradient of its input) a thin one? Then *thin says which.
+/* Is this op's product (of dense_sgd: the gradient of its input) a split-K one? Then *split_k says
+ * which.
  */
-bool dense_blas_thin(const struct device *device, const struct program *program,
-                     const struct op *op, struct thin *thin);
-/* Does its update want the gradient of the outputs turned? And the inputs, too? Then rows of what
- * is turned are so many elements apart. */
-bool dense_blas_turns(const struct device *device, const struct program *program,
-                      const struct op *op);
-bool dense_blas_turns_inputs(const struct device *device, const struct program *program,
-                             const struct op *op);
-int64_t dense_blas_turned_step(int64_t samples);
+bool dense_blas_split_k(const struct device *device, const struct program *program,
+                        const struct op *op, struct split_k *split_k);
+/* Does its update want the gradient of the outputs transposed? And the inputs, too? Then rows of
+ * what is transposed are so many elements apart. */
+bool dense_blas_transposes(const struct device *device, const struct program *program,
+                           const struct op *op);
+bool dense_blas_transposes_inputs(const struct device *device, const struct program *program,
+                                  const struct op *op);
+int64_t dense_wgrad_step(int64_t samples);
 
 /* dense_skinny.cu: the kernel of a layer of few samples, in 16 bits or fp32; else NULL. */
-const struct kernel *dense_handful_kernel(const struct device *device,
-                                          const struct program *program, const struct op *op);
+const struct kernel *dense_skinny_kernel(const struct device *device, const struct program *program,
+                                         const struct op *op);
 
 /* dense_few_features.cu: the kernel of a layer that has few outputs, or few inputs without a
  * gradient; else NULL. */
-const struct kernel *dense_lean_kernel(const struct device *device, const struct program *program,
-                                       const struct op *op);
+const struct kernel *dense_few_features_kernel(const struct device *device,
+                                               const struct program *program, const struct op *op);
 /* Are its outputs few (few_outputs.h)? Its inputs (few_inputs.h)? */
-bool dense_lean_slim(const struct device *device, const struct program *program,
-                     const struct op *op);
-bool dense_lean_shallow(const struct device *device, const struct program *program,
-                        const struct op *op);
+bool dense_has_few_outputs(const struct device *device, const struct program *program,
+                           const struct op *op);
+bool dense_has_few_inputs(const struct device *device, const struct program *program,
+                          const struct op *op);
 
 #endif

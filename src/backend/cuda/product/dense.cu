@@ -1,6 +1,6 @@
 /* dense.cu: the GEMM family: dense, dense_t, outer, sum_rows, the fused backward-and-update
  * dense_sgd, and products of many pairs of matrices. All are one matrix product (gemm.h) with
- * another ending. */
+ * another epilogue. */
 #include "backend/cuda/device/optimiser_rules.h"
 #include "backend/cuda/device/reduce.h"
 #include "backend/cuda/plan/kernel_families.h"
@@ -19,12 +19,12 @@ struct to_weights {
     }
 };
 
-bool dense_is_few(const struct program *program, const struct op *op)
+bool dense_is_small(const struct program *program, const struct op *op)
 {
     const int32_t matrix = op->kind == OP_outer || op->kind == OP_dense_sgd ? 2 : 1;
     const struct shape *w = &program->tensors[program->operands[op->first + matrix]].shape;
     const int64_t samples = program->tensors[op_input(program, op, 0)].shape.dim[0];
-    return few_fits(samples, w->dim[0], w->dim[1]);
+    return small_gemm_fits(samples, w->dim[0], w->dim[1]);
 }
 
 void launch_dense(const struct call *call, struct queue *queue)
@@ -79,7 +79,8 @@ void launch_sum_rows(const struct call *call, struct queue *queue)
 }
 
 /* dx comes first: it is made with the weights as they were. Nothing waits for the update but what
- * follows the step, so it is done aside; in 16 bits the copies of the weights follow it. */
+ * follows the step, so it is done on the side stream; in 16 bits the copies of the weights follow
+ * it. */
 void launch_dense_sgd(const struct call *call, struct queue *queue)
 {
     const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 2, 0), o = call_dim(call, 2, 1);
@@ -90,15 +91,15 @@ void launch_dense_sgd(const struct call *call, struct queue *queue)
     if (call_has(call, 7))
         dense_product(queue, n, i, o, by_row{dy, o}, by_row{w, o},
                       to_layer{dx, i, NULL, ACTIVATION_NONE});
-    cudaStream_t stream = call->narrow ? queue->stream : queue_part(queue);
-    float *partial = (float *)(queue->aside ? call->aside : call->workspace);
+    cudaStream_t stream = call->mixed ? queue->stream : queue_fork(queue);
+    float *partial = (float *)(queue->forked ? call->side_workspace : call->workspace);
     product_split(queue, i, o, n, by_column{x, i}, by_column{dy, o}, to_weights{w, o, rate},
                   partial);
     if (call_has(call, 6) && n >= SPLIT_FROM)
         sum_rows_split(queue, n, o, reduce_value{dy}, to_weights{b, 0, rate}, partial);
     else if (call_has(call, 6))
         sum_rows(queue, n, o, reduce_value{dy}, to_weights{b, 0, rate});
-    queue_return(queue, stream);
+    queue_back(queue, stream);
 }
 
 /* y = scale · sum, of one of several products */

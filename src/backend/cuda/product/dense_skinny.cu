@@ -1,4 +1,4 @@
-/* dense_skinny.cu: dense layers of a handful of samples (skinny.h), up, down and update, in 16
+/* dense_skinny.cu: dense layers of at most 32 samples (skinny.h), up, down and update, in 16
  * bits and in fp32. */
 #include "backend/cuda/host/cuda_device.h"
 #include "backend/cuda/plan/mixed_precision.h"
@@ -16,16 +16,16 @@ static const struct tensor *weights_of(const struct program *program, const stru
     return &program->tensors[op_input(program, op, op->kind == OP_dense_sgd ? 2 : 1)];
 }
 
-static struct handful handful_of(const struct program *program, const struct op *op)
+static struct skinny skinny_of(const struct program *program, const struct op *op)
 {
     const int64_t *w = weights_of(program, op)->shape.dim;
-    const bool turned = op->kind != OP_dense;
-    return {program->tensors[op_input(program, op, 0)].shape.dim[0], w[turned ? 0 : 1],
-            w[turned ? 1 : 0], turned};
+    const bool transposed = op->kind != OP_dense;
+    return {program->tensors[op_input(program, op, 0)].shape.dim[0], w[transposed ? 0 : 1],
+            w[transposed ? 1 : 0], transposed};
 }
 
 /* Room for what is not kept in 16 bits. */
-static uint64_t workspace_narrow(const struct program *program, const struct op *op)
+static uint64_t workspace_16bit(const struct program *program, const struct op *op)
 {
     return program->tensors[op_input(program, op, samples_of(op))].bytes / 2;
 }
@@ -34,29 +34,29 @@ static const void *samples_rounded(const struct call *call, struct queue *queue)
 {
     const int32_t operand = samples_of(call->op);
     const struct cells kept = call_cells(call, operand);
-    const struct cells rounded = {call->workspace, call->narrow->type};
-    if (precision_is_narrow(kept.type))
+    const struct cells rounded = {call->workspace, call->mixed->type};
+    if (precision_is_16bit(kept.type))
         return kept.data;
-    narrow_cast(queue, call_count(call, operand), kept, rounded);
+    mixed_cast(queue, call_count(call, operand), kept, rounded);
     return rounded.data;
 }
 
-/* y = f(x·W + bias), or with W turned. */
+/* y = f(x·W + bias), or with W transposed. */
 static void multiply(const struct call *call, struct queue *queue, int32_t weights,
                      const float *bias, enum activation function, int32_t y)
 {
-    const struct handful handful = handful_of(call->program, call->op);
-    if (call->narrow)
-        handful_multiply(queue, &handful, narrow_copy(call->narrow, call_tensor(call, weights)),
-                         samples_rounded(call, queue), bias, function, call_cells(call, y));
+    const struct skinny skinny = skinny_of(call->program, call->op);
+    if (call->mixed)
+        skinny_multiply(queue, &skinny, mixed_copy(call->mixed, call_tensor(call, weights)),
+                        samples_rounded(call, queue), bias, function, call_cells(call, y));
     else
-        handful_multiply_reals(queue, &handful, call_reals(call, weights),
-                               call_reals(call, samples_of(call->op)), bias, function,
-                               call_reals(call, y));
+        skinny_multiply_reals(queue, &skinny, call_reals(call, weights),
+                              call_reals(call, samples_of(call->op)), bias, function,
+                              call_reals(call, y));
 }
 
 /* dense and dense_t, whose attributes and operands are alike */
-static void launch_layer_handful(const struct call *call, struct queue *queue)
+static void launch_layer_skinny(const struct call *call, struct queue *queue)
 {
     multiply(call, queue, 1, call_reals(call, 2), (enum activation)call->op->attr.dense.activation,
              3);
@@ -64,53 +64,53 @@ static void launch_layer_handful(const struct call *call, struct queue *queue)
 
 static struct cells copy_of(const struct call *call, int32_t operand)
 {
-    return call->narrow && call_has(call, operand)
-               ? narrow_copy(call->narrow, call_tensor(call, operand))
+    return call->mixed && call_has(call, operand)
+               ? mixed_copy(call->mixed, call_tensor(call, operand))
                : cells{};
 }
 
 /* dx comes first: it is made with the weights as they were. */
-static void launch_dense_sgd_handful(const struct call *call, struct queue *queue)
+static void launch_dense_sgd_skinny(const struct call *call, struct queue *queue)
 {
     if (call_has(call, 7))
         multiply(call, queue, 2, NULL, ACTIVATION_NONE, 7);
-    const struct handful_update update = {
+    const struct skinny_update update = {
         call_dim(call, 0, 0), call_dim(call, 2, 0), call_dim(call, 2, 1), call_cells(call, 0),
         call_cells(call, 1),  call_reals(call, 4),  call_reals(call, 5),  call_reals(call, 6),
         copy_of(call, 5),     copy_of(call, 6)};
-    cudaStream_t stream = queue_part(queue);
-    handful_apply(queue, &update);
-    queue_return(queue, stream);
+    cudaStream_t stream = queue_fork(queue);
+    skinny_apply(queue, &update);
+    queue_back(queue, stream);
 }
 
-#define ROW(kind, type, launch, workspace, aside)                                                  \
+#define ROW(kind, type, launch, workspace, side)                                                   \
     {                                                                                              \
-        OP_##kind, #kind "_" type "_handful", launch, workspace, NULL, aside, aside != 0           \
+        OP_##kind, #kind "_" type "_handful", launch, workspace, NULL, side, side != 0             \
     }
 #define ROWS(type, workspace)                                                                      \
     {                                                                                              \
-        ROW(dense, type, launch_layer_handful, workspace, 0),                                      \
-            ROW(dense_t, type, launch_layer_handful, workspace, 0),                                \
-            ROW(dense_sgd, type, launch_dense_sgd_handful, workspace, ASIDE_DENSE_SGD)             \
+        ROW(dense, type, launch_layer_skinny, workspace, 0),                                       \
+            ROW(dense_t, type, launch_layer_skinny, workspace, 0),                                 \
+            ROW(dense_sgd, type, launch_dense_sgd_skinny, workspace, SIDE_DENSE_SGD)               \
     }
 
 static const struct kernel kernels[PRECISION_COUNT][3] = {ROWS("f32", NULL),
                                                           {},
-                                                          ROWS("bf16", workspace_narrow),
-                                                          ROWS("f16", workspace_narrow)};
+                                                          ROWS("bf16", workspace_16bit),
+                                                          ROWS("f16", workspace_16bit)};
 
-const struct kernel *dense_handful_kernel(const struct device *device,
-                                          const struct program *program, const struct op *op)
+const struct kernel *dense_skinny_kernel(const struct device *device, const struct program *program,
+                                         const struct op *op)
 {
     if (op->kind != OP_dense && op->kind != OP_dense_t && op->kind != OP_dense_sgd)
         return NULL;
-    const bool narrow = precision_is_narrow(device->precision);
-    const struct handful handful = handful_of(program, op);
+    const bool is_16bit = precision_is_16bit(device->precision);
+    const struct skinny skinny = skinny_of(program, op);
     if (device->properties.major < 9 || device->precision == PRECISION_TF32 ||
-        (narrow && weights_of(program, op)->role != ROLE_PARAM)) /* which alone have copies */
+        (is_16bit && weights_of(program, op)->role != ROLE_PARAM)) /* which alone have copies */
         return NULL;
     /* In fp32 it was measured on Hopper; some that are newer have too little shared memory. */
-    if (!narrow && (handful.n < HANDFUL_F32_LEAST || device->properties.major != 9))
+    if (!is_16bit && (skinny.n < SKINNY_F32_LEAST || device->properties.major != 9))
         return NULL;
-    return handful_takes(&handful) ? kernel_in(kernels[device->precision], op->kind) : NULL;
+    return skinny_takes(&skinny) ? kernel_in(kernels[device->precision], op->kind) : NULL;
 }

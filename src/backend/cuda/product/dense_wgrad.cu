@@ -7,33 +7,33 @@
 #include "backend/cuda/product/dense_blas.h"
 #include "backend/cuda/product/dgrad_update.h"
 
-/* Where the factors of the gradient of weights lie turned. */
-static float *turned_inputs(const struct call *call, const struct room *room)
+/* Where the factors of the gradient of weights lie transposed. */
+static float *transposed_inputs(const struct call *call, const struct room *room)
 {
-    return call->slope ? call->slope->inputs : (float *)room->spare[0];
+    return call->act_grad ? call->act_grad->inputs : (float *)room->spare[0];
 }
 
-static float *turned_gradient(const struct call *call, const struct room *room)
+static float *transposed_gradient(const struct call *call, const struct room *room)
 {
-    return call->slope ? call->slope->turned : (float *)room->spare[1];
+    return call->act_grad ? call->act_grad->transposed : (float *)room->spare[1];
 }
 
-/* Is there something to turn? A slope has turned the gradient. */
-static bool turns_here(const struct call *call, const struct queue *queue)
+/* Is there something to transpose? An activation gradient has transposed the gradient. */
+static bool transposes_here(const struct call *call, const struct queue *queue)
 {
-    return blas_is_tf32(queue->blas) && dense_room_turns(call->program, call->op);
+    return blas_is_tf32(queue->blas) && dense_wgrad_transposes(call->program, call->op);
 }
 
-static void turn_factors(const struct call *call, struct queue *queue, const struct room *room)
+static void transpose_factors(const struct call *call, struct queue *queue, const struct room *room)
 {
     const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 0, 1), o = call_dim(call, 1, 1);
-    const struct turned of_x = {call_reals(call, 0), i, turned_inputs(call, room)};
-    const struct turned of_dy = {call_reals(call, 1), o, turned_gradient(call, room)};
-    if (turns_here(call, queue))
-        turn_matrices(queue, n, dense_blas_turned_step(n), &of_x, call->slope ? NULL : &of_dy);
+    const struct transposed of_x = {call_reals(call, 0), i, transposed_inputs(call, room)};
+    const struct transposed of_dy = {call_reals(call, 1), o, transposed_gradient(call, room)};
+    if (transposes_here(call, queue))
+        transpose_matrices(queue, n, dense_wgrad_step(n), &of_x, call->act_grad ? NULL : &of_dy);
 }
 
-/* dw[i, o] from x[n, i] and dy[n, o], or from both of them turned */
+/* dw[i, o] from x[n, i] and dy[n, o], or from both of them transposed */
 static struct product product_outer(const struct call *call, const struct queue *queue,
                                     const struct room *room, struct cells x, struct cells dy)
 {
@@ -41,13 +41,13 @@ static struct product product_outer(const struct call *call, const struct queue 
     product.m = call_dim(call, 1, 1);
     product.n = call_dim(call, 0, 1);
     product.k = call_dim(call, 0, 0);
-    product.b_turned = true;
-    if (turns_here(call, queue)) {
-        x.data = turned_inputs(call, room);
-        dy.data = turned_gradient(call, room);
-        product.a_turned = true;
-        product.b_turned = false;
-        product.a_step = product.b_step = dense_blas_turned_step(product.k);
+    product.b_transposed = true;
+    if (transposes_here(call, queue)) {
+        x.data = transposed_inputs(call, room);
+        dy.data = transposed_gradient(call, room);
+        product.a_transposed = true;
+        product.b_transposed = false;
+        product.a_step = product.b_step = dense_wgrad_step(product.k);
     }
     set_factors_of(&product, dy, x);
     return product;
@@ -69,14 +69,14 @@ static void set_factors(struct queue *queue, float alpha, const float *rate, flo
 
 static __device__ const float device_one = 1.0f;
 
-/* The product is the gradient of weights, or its negative if a slope has turned one factor: it is
- * added, times the rate. */
+/* The product is the gradient of weights, or its negative if an activation gradient has transposed
+ * one factor: it is added, times the rate. */
 static void set_rate(const struct call *call, struct queue *queue, const struct room *room,
                      struct product *product)
 {
     const float *rate = call_reals(call, 4);
     void *one = NULL;
-    if (!call->slope || !turns_here(call, queue)) {
+    if (!call->act_grad || !transposes_here(call, queue)) {
         set_factors(queue, 0.0f, rate, 1.0f, room->factors, product);
         return;
     }
@@ -89,11 +89,11 @@ static void set_rate(const struct call *call, struct queue *queue, const struct 
 void launch_outer_blas(const struct call *call, struct queue *queue)
 {
     const auto &attr = call->op->attr.outer;
-    const struct room room = dense_room(call, queue, call->workspace);
+    const struct room room = dense_workspace_of(call, queue, call->workspace);
     const struct cells x = dense_factor(call, queue, 0, &room);
     const struct cells dy = dense_factor(call, queue, 1, &room);
     struct product product = product_outer(call, queue, &room, x, dy);
-    turn_factors(call, queue, &room);
+    transpose_factors(call, queue, &room);
     set_result(&product, call_cells(call, 2));
     if (attr.scale != 1.0f || attr.accumulate)
         set_factors(queue, attr.scale, NULL, attr.accumulate ? 1.0f : 0.0f, room.factors, &product);
@@ -111,111 +111,115 @@ struct to_bias {
 };
 
 /* Who makes the gradient of the input. */
-enum way { WAY_BLAS, WAY_THIN };
+enum way { WAY_BLAS, WAY_SPLIT_K };
 
 static void make_dx_blas(const struct call *call, struct queue *queue, struct cells dy,
                          struct cells w, const struct room *room)
 {
     struct product down =
-        product_turned(dy, w, call_dim(call, 0, 0), call_dim(call, 2, 0), call_dim(call, 2, 1));
+        product_transposed(dy, w, call_dim(call, 0, 0), call_dim(call, 2, 0), call_dim(call, 2, 1));
     set_result(&down, call_cells(call, 7));
     blas_multiply(queue, &down, room->product);
 }
 
 /* … all of it, or for the next op in pieces */
-static void make_dx_thin(const struct call *call, struct queue *queue, const struct room *room)
+static void make_dx_split_k(const struct call *call, struct queue *queue, const struct room *room)
 {
-    const struct thin thin = thin_of(call->program, call->op);
+    const struct split_k split_k = split_k_of(call->program, call->op);
     float *pieces = call->below ? (float *)call->below->pieces.data : room->pieces;
-    thin_multiply(queue, &thin, call_reals(call, 2), call_reals(call, 1), pieces);
+    split_k_multiply(queue, &split_k, call_reals(call, 2), call_reals(call, 1), pieces);
     if (!call->below)
-        thin_finish(queue, &thin, pieces, NULL, ACTIVATION_NONE, call_reals(call, 7));
+        split_k_finish(queue, &split_k, pieces, NULL, ACTIVATION_NONE, call_reals(call, 7));
 }
 
-/* b -= rate · Σ dy, from what the slope has left */
+/* b -= rate · Σ dy, from what the activation gradient has left */
 static void update_bias(const struct call *call, struct queue *queue)
 {
     if (call_has(call, 6))
-        sum_rows(queue, call->slope->chunks, call_dim(call, 2, 1), reduce_value{call->slope->sums},
+        sum_rows(queue, call->act_grad->chunks, call_dim(call, 2, 1),
+                 reduce_value{call->act_grad->sums},
                  to_bias{call_reals(call, 6), call_reals(call, 4)});
 }
 
 /* dx and the update of the weights in one pass. */
-static void descend_layer(const struct call *call, struct queue *queue)
+static void dgrad_update_layer(const struct call *call, struct queue *queue)
 {
-    const struct room room = dense_room(call, queue, call->workspace);
+    const struct room room = dense_workspace_of(call, queue, call->workspace);
     float *pieces = call->below ? (float *)call->below->pieces.data : room.pieces;
-    const struct descend descend = {thin_of(call->program, call->op),
-                                    call_has(call, 7),
-                                    call_reals(call, 0),
-                                    call_reals(call, 1),
-                                    call->slope->turned,
-                                    call->slope->step,
-                                    call_reals(call, 4),
-                                    call_reals(call, 5),
-                                    pieces};
-    descend_pass(queue, &descend);
-    if (descend.down && !call->below)
-        thin_finish(queue, &descend.thin, pieces, NULL, ACTIVATION_NONE, call_reals(call, 7));
-    cudaStream_t stream = queue_part(queue);
+    const struct dgrad_update dgrad_update = {split_k_of(call->program, call->op),
+                                              call_has(call, 7),
+                                              call_reals(call, 0),
+                                              call_reals(call, 1),
+                                              call->act_grad->transposed,
+                                              call->act_grad->step,
+                                              call_reals(call, 4),
+                                              call_reals(call, 5),
+                                              pieces};
+    dgrad_update_pass(queue, &dgrad_update);
+    if (dgrad_update.down && !call->below)
+        split_k_finish(queue, &dgrad_update.split_k, pieces, NULL, ACTIVATION_NONE,
+                       call_reals(call, 7));
+    cudaStream_t stream = queue_fork(queue);
     update_bias(call, queue);
-    queue_return(queue, stream);
+    queue_back(queue, stream);
 }
 
-/* Nothing waits for the update but what follows the step, so it is done aside, unless a factor was
- * rounded to where the next op rounds its own. dx is made with the weights as they were: the update
- * waits for it, or where dx reads a copy of the weights, the copy does. What the update needs
- * beside its product is not held up by cuBLASLt's dx; ours is over sooner than that is begun. */
+/* Nothing waits for the update but what follows the step, so it is done on the side stream, unless
+ * a factor was rounded to where the next op rounds its own. dx is made with the weights as they
+ * were: the update waits for it, or where dx reads a copy of the weights, the copy does. What the
+ * update needs beside its product is not held up by cuBLASLt's dx; ours is over sooner than that is
+ * begun. */
 static void update_layer(const struct call *call, struct queue *queue, enum way way)
 {
     const int64_t n = call_dim(call, 0, 0), o = call_dim(call, 2, 1);
     const float *rate = call_reals(call, 4);
-    const bool rounds = call->narrow && (!call_is_narrow(call, 0) || !call_is_narrow(call, 1));
-    const struct room here = dense_room(call, queue, call->workspace);
+    const bool rounds = call->mixed && (!call_is_16bit(call, 0) || !call_is_16bit(call, 1));
+    const struct room here = dense_workspace_of(call, queue, call->workspace);
     const struct cells x = dense_factor(call, queue, 0, &here);
     const struct cells dy = dense_factor(call, queue, 1, &here);
     const struct cells w = dense_factor(call, queue, 2, &here);
 
-    if (way == WAY_THIN && call->slope && call->slope->turns) {
-        descend_layer(call, queue);
+    if (way == WAY_SPLIT_K && call->act_grad && call->act_grad->transposes) {
+        dgrad_update_layer(call, queue);
         return;
     }
-    if (way == WAY_THIN && call_has(call, 7))
-        make_dx_thin(call, queue, &here);
-    cudaStream_t stream = rounds ? queue->stream : queue_part(queue);
-    const struct room room = queue->aside ? dense_room(call, queue, call->aside) : here;
-    cudaStream_t side = queue_twin(queue);
-    if (call_has(call, 6) && call->slope)
+    if (way == WAY_SPLIT_K && call_has(call, 7))
+        make_dx_split_k(call, queue, &here);
+    cudaStream_t stream = rounds ? queue->stream : queue_fork(queue);
+    const struct room room =
+        queue->forked ? dense_workspace_of(call, queue, call->side_workspace) : here;
+    cudaStream_t side = queue_fork_twin(queue);
+    if (call_has(call, 6) && call->act_grad)
         update_bias(call, queue);
     else if (call_has(call, 6))
         sum_rows_split(queue, n, o, cells_value{call_cells(call, 1)},
                        to_bias{call_reals(call, 6), rate},
-                       queue->aside ? (float *)call->twin : here.sums);
-    const bool beside = call->slope && turns_here(call, queue);
+                       queue->forked ? (float *)call->twin : here.sums);
+    const bool beside = call->act_grad && transposes_here(call, queue);
     if (beside) /* its place for that is read by no update before this one */
-        turn_factors(call, queue, &room);
-    queue_return(queue, side);
+        transpose_factors(call, queue, &room);
+    queue_back(queue, side);
     struct product update = product_outer(call, queue, &room, x, dy);
     if (!beside)
-        turn_factors(call, queue, &room);
+        transpose_factors(call, queue, &room);
     set_rate(call, queue, &room, &update);
     set_result(&update, call_cells(call, 5));
     if (beside)
-        queue_meet(queue);
-    if (call->narrow)
+        queue_join_twin(queue);
+    if (call->mixed)
         blas_multiply(queue, &update, room.product);
-    queue_return(queue, stream);
+    queue_back(queue, stream);
 
     if (way == WAY_BLAS && call_has(call, 7))
         make_dx_blas(call, queue, dy, w, &here);
     if (!rounds)
-        queue_part(queue);
-    if (!call->narrow)
+        queue_fork(queue);
+    if (!call->mixed)
         blas_multiply(queue, &update, room.product);
     if (!beside)
-        queue_meet(queue);
-    narrow_refresh(call, queue);
-    queue_return(queue, stream);
+        queue_join_twin(queue);
+    mixed_refresh(call, queue);
+    queue_back(queue, stream);
 }
 
 void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
@@ -223,7 +227,7 @@ void launch_dense_sgd_blas(const struct call *call, struct queue *queue)
     update_layer(call, queue, WAY_BLAS);
 }
 
-void launch_dense_sgd_thin(const struct call *call, struct queue *queue)
+void launch_dense_sgd_split_k(const struct call *call, struct queue *queue)
 {
-    update_layer(call, queue, WAY_THIN);
+    update_layer(call, queue, WAY_SPLIT_K);
 }

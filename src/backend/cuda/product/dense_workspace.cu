@@ -2,7 +2,7 @@
 #include "backend/cuda/device/reduce.h"
 #include "backend/cuda/product/dense_blas.h"
 
-enum { FACTORS_BYTES = 256, TURNS_FROM = 512, TURNED_STEP = 8 };
+enum { FACTORS_BYTES = 256, TRANSPOSES_FROM = 512, TRANSPOSED_STEP = 8 };
 
 static uint64_t padded(uint64_t bytes)
 {
@@ -19,17 +19,17 @@ uint64_t dense_blas_twin_bytes(const struct program *program, const struct op *o
     return sums_bytes(program, op);
 }
 
-bool dense_room_turns(const struct program *program, const struct op *op)
+bool dense_wgrad_transposes(const struct program *program, const struct op *op)
 {
     const int64_t *x = tensor_of(program, op, 0)->shape.dim;
     const int64_t *dy = tensor_of(program, op, 1)->shape.dim;
-    return (op->kind == OP_outer || op->kind == OP_dense_sgd) && x[0] >= TURNS_FROM &&
-           x[1] >= TURNS_FROM && dy[1] >= TURNS_FROM;
+    return (op->kind == OP_outer || op->kind == OP_dense_sgd) && x[0] >= TRANSPOSES_FROM &&
+           x[1] >= TRANSPOSES_FROM && dy[1] >= TRANSPOSES_FROM;
 }
 
-int64_t dense_blas_turned_step(int64_t samples)
+int64_t dense_wgrad_step(int64_t samples)
 {
-    return (samples + TURNED_STEP - 1) / TURNED_STEP * TURNED_STEP;
+    return (samples + TRANSPOSED_STEP - 1) / TRANSPOSED_STEP * TRANSPOSED_STEP;
 }
 
 static uint64_t spare_bytes(enum spare spare, const struct program *program, const struct op *op,
@@ -40,14 +40,13 @@ static uint64_t spare_bytes(enum spare spare, const struct program *program, con
     const struct tensor *tensor = tensor_of(program, op, operand);
     if (spare == SPARE_ROUNDED)
         return padded(tensor->bytes / 2);
-    if (spare == SPARE_TURNED && operand < 2 && dense_room_turns(program, op))
-        return padded(
-            (uint64_t)(tensor->shape.dim[1] * dense_blas_turned_step(tensor->shape.dim[0])) *
-            sizeof(float));
+    if (spare == SPARE_TRANSPOSED && operand < 2 && dense_wgrad_transposes(program, op))
+        return padded((uint64_t)(tensor->shape.dim[1] * dense_wgrad_step(tensor->shape.dim[0])) *
+                      sizeof(float));
     return 0;
 }
 
-uint64_t dense_room_bytes(enum spare spare, const struct program *program, const struct op *op)
+uint64_t dense_workspace_bytes(enum spare spare, const struct program *program, const struct op *op)
 {
     uint64_t bytes = FACTORS_BYTES + padded(sums_bytes(program, op)) + PRODUCT_BYTES;
     for (int32_t operand = 0; operand < 3; operand++)
@@ -55,10 +54,10 @@ uint64_t dense_room_bytes(enum spare spare, const struct program *program, const
     return bytes;
 }
 
-struct room dense_room(const struct call *call, const struct queue *queue, void *workspace)
+struct room dense_workspace_of(const struct call *call, const struct queue *queue, void *workspace)
 {
-    const enum spare spare = call->narrow                ? SPARE_ROUNDED
-                             : blas_is_tf32(queue->blas) ? SPARE_TURNED
+    const enum spare spare = call->mixed                 ? SPARE_ROUNDED
+                             : blas_is_tf32(queue->blas) ? SPARE_TRANSPOSED
                                                          : SPARE_NONE;
     struct room room;
     char *at = (char *)workspace;
@@ -80,11 +79,11 @@ struct cells dense_factor(const struct call *call, struct queue *queue, int32_t 
                           const struct room *room)
 {
     const struct cells kept = call_cells(call, operand);
-    if (!call->narrow || precision_is_narrow(kept.type))
+    if (!call->mixed || precision_is_16bit(kept.type))
         return kept;
     if (call_tensor(call, operand)->role == ROLE_PARAM)
-        return narrow_copy(call->narrow, call_tensor(call, operand));
-    const struct cells factor = {room->spare[operand], call->narrow->type};
-    narrow_cast(queue, call_count(call, operand), kept, factor);
+        return mixed_copy(call->mixed, call_tensor(call, operand));
+    const struct cells factor = {room->spare[operand], call->mixed->type};
+    mixed_cast(queue, call_count(call, operand), kept, factor);
     return factor;
 }

@@ -1,10 +1,10 @@
 /* dgrad_update.cu: see dgrad_update.h.
  *
  * A block has 128 inputs of the layer and a share of its outputs, a slab of 32 at a time: that tile
- * of the weights, the gradient of those outputs, and the same turned, are fetched some slabs
+ * of the weights, the gradient of those outputs, and the same transposed, are fetched some slabs
  * ahead by one thread (the tensor memory accelerator fills with zeros what lies outside). Two
  * warpgroups, 64 inputs each, multiply the tile with the gradient, which adds to their piece of
- * the gradient of the input, and the inputs, which they keep in registers, with the turned
+ * the gradient of the input, and the inputs, which they keep in registers, with the transposed
  * gradient: the gradient of the tile. So weights are read before they are changed, by those who
  * change them.
  *
@@ -16,8 +16,8 @@
 
 enum {
     GROUPS = 2, /* warpgroups that multiply, and another one, of which a thread fetches */
-    DESCEND_THREADS = (GROUPS + 1) * 128,
-    DESCEND_BYTES = 216 << 10,
+    DGRAD_UPDATE_THREADS = (GROUPS + 1) * 128,
+    DGRAD_UPDATE_BYTES = 216 << 10,
     STAGES_MOST = 6,
     INPUTS = 64 * GROUPS
 };
@@ -26,17 +26,17 @@ enum {
  * input is made, too. */
 template <bool DOWN, int PARTS, int PART> struct layout {
     static constexpr int SAMPLES = PARTS * PART;
-    static constexpr int PANELS = SAMPLES / SLAB; /* of the turned gradient */
+    static constexpr int PANELS = SAMPLES / SLAB; /* of the transposed gradient */
     static constexpr int DY_AT = INPUTS * SLAB_BYTES;
-    static constexpr int TURNED_AT = DY_AT + (DOWN ? SAMPLES * SLAB_BYTES : 0);
+    static constexpr int TRANSPOSED_AT = DY_AT + (DOWN ? SAMPLES * SLAB_BYTES : 0);
     static constexpr int PANEL = SLAB * SLAB_BYTES;
-    static constexpr int STAGE = TURNED_AT + PANELS * PANEL;
+    static constexpr int STAGE = TRANSPOSED_AT + PANELS * PANEL;
     static constexpr int STAGES =
-        DESCEND_BYTES / STAGE < STAGES_MOST ? DESCEND_BYTES / STAGE : (int)STAGES_MOST;
+        DGRAD_UPDATE_BYTES / STAGE < STAGES_MOST ? DGRAD_UPDATE_BYTES / STAGE : (int)STAGES_MOST;
     static constexpr int ALL = STAGES * STAGE + 1024; /* to begin at a multiple of 1,024 */
 };
 
-struct descend_call {
+struct dgrad_update_call {
     int64_t n, inputs, outputs;
     int slabs;
     const float *x, *rate;
@@ -58,7 +58,7 @@ static __device__ void registers_take(void)
 
 /* The inputs of a warpgroup, as factors: those of 8 samples in each. */
 template <int STEPS>
-static __device__ void read_inputs(const struct descend_call &call, uint32_t (&x)[STEPS][4])
+static __device__ void read_inputs(const struct dgrad_update_call &call, uint32_t (&x)[STEPS][4])
 {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     const int64_t first = (int64_t)blockIdx.x * INPUTS + warp * 16 + lane / 4;
@@ -74,8 +74,8 @@ static __device__ void read_inputs(const struct descend_call &call, uint32_t (&x
 }
 
 /* w += rate · its gradient's negative, of the slab whose first output is `first` */
-static __device__ void write_weights(const struct descend_call &call, uint32_t weights, int first,
-                                     float rate, const float (&gradient)[16])
+static __device__ void write_weights(const struct dgrad_update_call &call, uint32_t weights,
+                                     int first, float rate, const float (&gradient)[16])
 {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
 #pragma unroll
@@ -102,7 +102,7 @@ static __device__ void write_weights(const struct descend_call &call, uint32_t w
  * is done. */
 template <bool DOWN, typename Layout>
 static __device__ void fetch_slabs(const CUtensorMap *weights, const CUtensorMap *dy,
-                                   const CUtensorMap *turned, uint32_t stages, uint32_t full,
+                                   const CUtensorMap *transposed, uint32_t stages, uint32_t full,
                                    uint32_t empty, int from, int count)
 {
     const auto stage_of = [=](int i) {
@@ -118,8 +118,8 @@ static __device__ void fetch_slabs(const CUtensorMap *weights, const CUtensorMap
         if (DOWN)
             tile_fetch(stage_of(i) + Layout::DY_AT, dy, (from + i) * SLAB, 0, barrier);
         for (int p = 0; p < Layout::PANELS; p++)
-            tile_fetch(stage_of(i) + Layout::TURNED_AT + (uint32_t)(p * Layout::PANEL), turned,
-                       p * SLAB, (from + i) * SLAB, barrier);
+            tile_fetch(stage_of(i) + Layout::TRANSPOSED_AT + (uint32_t)(p * Layout::PANEL),
+                       transposed, p * SLAB, (from + i) * SLAB, barrier);
     };
     for (int i = 0; i < Layout::STAGES && i < count; i++)
         fetch_weights(i);
@@ -135,7 +135,7 @@ static __device__ void fetch_slabs(const CUtensorMap *weights, const CUtensorMap
 
 /* What a warpgroup that multiplies does. */
 template <bool DOWN, int PARTS, int PART>
-static __device__ void multiply_slabs(const struct descend_call &call, uint32_t stages,
+static __device__ void multiply_slabs(const struct dgrad_update_call &call, uint32_t stages,
                                       uint32_t full, uint32_t empty, int from, int count)
 {
     using lay = layout<DOWN, PARTS, PART>;
@@ -164,7 +164,7 @@ static __device__ void multiply_slabs(const struct descend_call &call, uint32_t 
 #pragma unroll
         for (int step = 0; step < lay::SAMPLES / STEP; step++)
             product_add(gradient, x[step],
-                        tile_factor(stage + lay::TURNED_AT + step * STEP / SLAB * lay::PANEL +
+                        tile_factor(stage + lay::TRANSPOSED_AT + step * STEP / SLAB * lay::PANEL +
                                     step * STEP % SLAB * 4));
         products_end();
         write_weights(call, stage, (from + i) * SLAB, rate, gradient);
@@ -190,11 +190,11 @@ static __device__ void multiply_slabs(const struct descend_call &call, uint32_t 
 #endif
 
 template <bool DOWN, int PARTS, int PART>
-static __global__ void __launch_bounds__(DESCEND_THREADS, 1)
-    descend_tiles(const __grid_constant__ CUtensorMap weights,
-                  const __grid_constant__ CUtensorMap dy,
-                  const __grid_constant__ CUtensorMap turned,
-                  const __grid_constant__ struct descend_call call)
+static __global__ void __launch_bounds__(DGRAD_UPDATE_THREADS, 1)
+    dgrad_update_tiles(const __grid_constant__ CUtensorMap weights,
+                       const __grid_constant__ CUtensorMap dy,
+                       const __grid_constant__ CUtensorMap transposed,
+                       const __grid_constant__ struct dgrad_update_call call)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     using lay = layout<DOWN, PARTS, PART>;
@@ -218,7 +218,7 @@ static __global__ void __launch_bounds__(DESCEND_THREADS, 1)
     if (threadIdx.x >= GROUPS * 128) {
         registers_give();
         if (threadIdx.x == GROUPS * 128)
-            fetch_slabs<DOWN, lay>(&weights, &dy, &turned, stages, full, empty, from, count);
+            fetch_slabs<DOWN, lay>(&weights, &dy, &transposed, stages, full, empty, from, count);
     } else {
         registers_take();
         multiply_slabs<DOWN, PARTS, PART>(call, stages, full, empty, from, count);
@@ -231,36 +231,39 @@ static __global__ void __launch_bounds__(DESCEND_THREADS, 1)
 /* Samples of a tile. */
 enum { FEW = 64, MORE = 160 };
 
-bool descend_takes(const struct thin *thin)
+bool dgrad_update_takes(const struct split_k *split_k)
 {
-    return thin->turned && (thin->n <= FEW || (thin->n > 2 * FEW && thin->n <= MORE));
+    return split_k->transposed &&
+           (split_k->n <= FEW || (split_k->n > 2 * FEW && split_k->n <= MORE));
 }
 
 template <bool DOWN, int PARTS, int PART>
-static void launch(struct queue *queue, const struct descend *descend)
+static void launch(struct queue *queue, const struct dgrad_update *dgrad_update)
 {
     using lay = layout<DOWN, PARTS, PART>;
-    const struct thin *thin = &descend->thin;
-    const struct descend_call call = {
-        thin->n,    thin->m,       thin->k,    (int)blocks_for(thin->k, SLAB),
-        descend->x, descend->rate, descend->w, descend->pieces};
-    const dim3 grid(blocks_for(thin->m, INPUTS), (unsigned)thin_pieces(thin, NULL).count);
-    CUtensorMap weights = {}, dy = {}, turned = {};
-    const bool mapped = queue->counting ||
-                        (tile_map(&weights, descend->w, thin->k, thin->m, thin->k, INPUTS) &&
-                         tile_map(&dy, descend->dy, thin->k, thin->n, thin->k, lay::SAMPLES) &&
-                         tile_map(&turned, descend->turned, thin->n, thin->k, descend->step, SLAB));
+    const struct split_k *split_k = &dgrad_update->split_k;
+    const struct dgrad_update_call call = {
+        split_k->n,      split_k->m,         split_k->k,      (int)blocks_for(split_k->k, SLAB),
+        dgrad_update->x, dgrad_update->rate, dgrad_update->w, dgrad_update->pieces};
+    const dim3 grid(blocks_for(split_k->m, INPUTS), (unsigned)split_k_pieces(split_k, NULL).count);
+    CUtensorMap weights = {}, dy = {}, transposed = {};
+    const bool mapped =
+        queue->counting ||
+        (tile_map(&weights, dgrad_update->w, split_k->k, split_k->m, split_k->k, INPUTS) &&
+         tile_map(&dy, dgrad_update->dy, split_k->k, split_k->n, split_k->k, lay::SAMPLES) &&
+         tile_map(&transposed, dgrad_update->transposed, split_k->n, split_k->k, dgrad_update->step,
+                  SLAB));
     if (!mapped && queue->error == cudaSuccess)
         queue->error = cudaErrorNotSupported;
-    enqueue_early(queue, descend_tiles<DOWN, PARTS, PART>, grid, dim3(DESCEND_THREADS),
-                  (size_t)lay::ALL, weights, dy, turned, call);
+    enqueue_early(queue, dgrad_update_tiles<DOWN, PARTS, PART>, grid, dim3(DGRAD_UPDATE_THREADS),
+                  (size_t)lay::ALL, weights, dy, transposed, call);
 }
 
-void descend_pass(struct queue *queue, const struct descend *descend)
+void dgrad_update_pass(struct queue *queue, const struct dgrad_update *dgrad_update)
 {
-    const bool few = descend->thin.n <= FEW;
-    if (descend->down)
-        (few ? launch<true, 1, FEW> : launch<true, 2, MORE / 2>)(queue, descend);
+    const bool few = dgrad_update->split_k.n <= FEW;
+    if (dgrad_update->down)
+        (few ? launch<true, 1, FEW> : launch<true, 2, MORE / 2>)(queue, dgrad_update);
     else
-        (few ? launch<false, 1, FEW> : launch<false, 2, MORE / 2>)(queue, descend);
+        (few ? launch<false, 1, FEW> : launch<false, 2, MORE / 2>)(queue, dgrad_update);
 }

@@ -9,16 +9,16 @@
 enum { WIDE = 32, LINES = 8, ROWS = 4 }; /* a block: 32 outputs of 32 samples, 4 a thread */
 
 static __global__ void __launch_bounds__(WIDE *LINES)
-    shallow_up(int64_t n, int64_t i, int64_t o, const float *x, const float *w, const float *bias,
-               enum activation function, float *y)
+    few_inputs_up(int64_t n, int64_t i, int64_t o, const float *x, const float *w,
+                  const float *bias, enum activation function, float *y)
 {
     const uint32_t across = (uint32_t)((o + WIDE - 1) / WIDE);
     const int64_t output = (int64_t)(blockIdx.x % across) * WIDE + threadIdx.x;
-    float weights[SHALLOW_INPUTS], constant = 0.0f;
+    float weights[FEW_INPUTS_MOST], constant = 0.0f;
     allow_next();
     if (output < o) {
 #pragma unroll
-        for (int k = 0; k < SHALLOW_INPUTS; k++)
+        for (int k = 0; k < FEW_INPUTS_MOST; k++)
             weights[k] = k < i ? w[k * o + output] : 0.0f;
         constant = bias ? bias[output] : 0.0f;
     }
@@ -32,30 +32,30 @@ static __global__ void __launch_bounds__(WIDE *LINES)
         if (row >= n)
             return;
 #pragma unroll
-        for (int k = 0; k < SHALLOW_INPUTS; k++)
+        for (int k = 0; k < FEW_INPUTS_MOST; k++)
             if (k < i)
                 sum = fmaf(x[row * i + k], weights[k], sum);
         y[row * o + output] = activation_value(function, sum + constant);
     }
 }
 
-void shallow_layer(struct queue *queue, int64_t n, int64_t i, int64_t o, const float *x,
-                   const float *w, const float *bias, enum activation function, float *y)
+void few_inputs_layer(struct queue *queue, int64_t n, int64_t i, int64_t o, const float *x,
+                      const float *w, const float *bias, enum activation function, float *y)
 {
-    enqueue_early(queue, shallow_up, dim3(blocks_for(o, WIDE) * blocks_for(n, LINES * ROWS)),
+    enqueue_early(queue, few_inputs_up, dim3(blocks_for(o, WIDE) * blocks_for(n, LINES * ROWS)),
                   dim3(WIDE, LINES), 0, n, i, o, x, w, bias, function, y);
 }
 
-enum { UPDATE_LINES = 32, INPUTS_AND_BIAS = SHALLOW_INPUTS + 1 };
+enum { UPDATE_LINES = 32, INPUTS_AND_BIAS = FEW_INPUTS_MOST + 1 };
 
 static __global__ void __launch_bounds__(WIDE *UPDATE_LINES)
-    shallow_descend(int64_t n, int i, int64_t o, const float *x, const float *dy, const float *rate,
-                    float *w, float *b)
+    few_inputs_sgd(int64_t n, int i, int64_t o, const float *x, const float *dy, const float *rate,
+                   float *w, float *b)
 {
     __shared__ float lines[INPUTS_AND_BIAS][UPDATE_LINES][WIDE + 1];
     const int column = (int)threadIdx.x, line = (int)threadIdx.y;
     const int64_t output = (int64_t)blockIdx.x * WIDE + column;
-    const bool is_bias = line == SHALLOW_INPUTS;
+    const bool is_bias = line == FEW_INPUTS_MOST;
     float sums[INPUTS_AND_BIAS] = {}, all = 0.0f;
     allow_next();
     await_last();
@@ -64,10 +64,10 @@ static __global__ void __launch_bounds__(WIDE *UPDATE_LINES)
         for (int64_t row = line; row < n; row += UPDATE_LINES) {
             const float gradient = dy[row * o + output];
 #pragma unroll
-            for (int k = 0; k < SHALLOW_INPUTS; k++)
+            for (int k = 0; k < FEW_INPUTS_MOST; k++)
                 if (k < i)
                     sums[k] = fmaf(x[row * i + k], gradient, sums[k]);
-            sums[SHALLOW_INPUTS] += gradient;
+            sums[FEW_INPUTS_MOST] += gradient;
         }
 #pragma unroll
     for (int k = 0; k < INPUTS_AND_BIAS; k++)
@@ -83,9 +83,9 @@ static __global__ void __launch_bounds__(WIDE *UPDATE_LINES)
     *to = update_sgd(*to, all, *rate);
 }
 
-void shallow_update(struct queue *queue, int64_t n, int64_t i, int64_t o, const float *x,
-                    const float *dy, const float *rate, float *w, float *b)
+void few_inputs_update(struct queue *queue, int64_t n, int64_t i, int64_t o, const float *x,
+                       const float *dy, const float *rate, float *w, float *b)
 {
-    enqueue_early(queue, shallow_descend, dim3(blocks_for(o, WIDE)), dim3(WIDE, UPDATE_LINES), 0, n,
+    enqueue_early(queue, few_inputs_sgd, dim3(blocks_for(o, WIDE)), dim3(WIDE, UPDATE_LINES), 0, n,
                   (int)i, o, x, dy, rate, w, b);
 }

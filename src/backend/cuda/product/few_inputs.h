@@ -5,13 +5,13 @@
 
 #include "backend/cuda/device/launch.h"
 
-enum { SHALLOW_INPUTS = 8 }; /* at most */
+enum { FEW_INPUTS_MOST = 8 }; /* at most */
 
 /* y[n, o] = f(x[n, i]·W[i, o] + b); bias NULL: there is none. */
-void shallow_layer(struct queue *queue, int64_t n, int64_t i, int64_t o, const float *x,
-                   const float *w, const float *bias, enum activation function, float *y);
+void few_inputs_layer(struct queue *queue, int64_t n, int64_t i, int64_t o, const float *x,
+                      const float *w, const float *bias, enum activation function, float *y);
 /* w -= rate · xᵀ·dy, b -= rate · Σ dy; b NULL: there is none. */
-void shallow_update(struct queue *queue, int64_t n, int64_t i, int64_t o, const float *x,
-                    const float *dy, const float *rate, float *w, float *b);
+void few_inputs_update(struct queue *queue, int64_t n, int64_t i, int64_t o, const float *x,
+                       const float *dy, const float *rate, float *w, float *b);
 
 #endif

@@ -7,18 +7,18 @@
 #include "backend/cuda/device/activation.h"
 #include "backend/cuda/device/optimiser_rules.h"
 
-enum { SLIM_ROWS = 8, SLIM_WARPS = THREADS / 32, SLIM_GROUPS = 8 };
+enum { FEW_OUTPUTS_ROWS = 8, FEW_OUTPUTS_WARPS = THREADS / 32, FEW_OUTPUTS_GROUPS = 8 };
 
 /* NARROW: something is kept in 16 bits. */
-template <bool NARROW> static __device__ float value_at(const struct cells &cells, int64_t index)
+template <bool BITS16> static __device__ float value_at(const struct cells &cells, int64_t index)
 {
-    return NARROW ? cells_get(cells, index) : ((const float *)cells.data)[index];
+    return BITS16 ? cells_get(cells, index) : ((const float *)cells.data)[index];
 }
 
-template <bool NARROW>
+template <bool BITS16>
 static __device__ void value_put(const struct cells &cells, int64_t index, float value)
 {
-    if (NARROW)
+    if (BITS16)
         cells_put(cells, index, value);
     else
         ((float *)cells.data)[index] = value;
@@ -42,21 +42,21 @@ template <int HALF> static __device__ float exchange_sums(const float (&sums)[2 
 }
 
 /* All of a thread's are on their way at once: nothing is asked in between. */
-template <bool NARROW> static __device__ float input_at(const struct cells &x, int64_t index)
+template <bool BITS16> static __device__ float input_at(const struct cells &x, int64_t index)
 {
-    return NARROW ? narrow_value(((const uint16_t *)x.data)[index], x.type)
+    return BITS16 ? value_of_16bit(((const uint16_t *)x.data)[index], x.type)
                   : ((const float *)x.data)[index];
 }
 
 /* NARROW: x is in 16 bits. OUTPUTS: at least o; so many samples at a time that a lane has 32 sums.
  * EACH: inputs of a thread whose weights it has at a time. */
-template <int OUTPUTS, int EACH, bool NARROW>
+template <int OUTPUTS, int EACH, bool BITS16>
 static __global__ void __launch_bounds__(THREADS)
-    slim_up(int64_t n, int64_t i, int o, int64_t samples, struct cells x, const float *w,
-            const float *bias, enum activation function, struct cells y)
+    few_outputs_up(int64_t n, int64_t i, int o, int64_t samples, struct cells x, const float *w,
+                   const float *bias, enum activation function, struct cells y)
 {
     enum { AT_ONCE = 32 / OUTPUTS };
-    __shared__ float share[SLIM_GROUPS][SLIM_WARPS][32];
+    __shared__ float share[FEW_OUTPUTS_GROUPS][FEW_OUTPUTS_WARPS][32];
     const int thread = (int)threadIdx.x, lane = thread % 32;
     const int64_t first = (int64_t)blockIdx.x * samples;
     const int64_t last = first + samples < n ? first + samples : n;
@@ -81,7 +81,7 @@ static __global__ void __launch_bounds__(THREADS)
                 for (int e = 0; e < EACH; e++) {
                     const int64_t input = input0 + e * THREADS;
                     const float value = n0 + s < last && input < i
-                                            ? input_at<NARROW>(x, (n0 + s) * i + input)
+                                            ? input_at<BITS16>(x, (n0 + s) * i + input)
                                             : 0.0f;
 #pragma unroll
                     for (int k = 0; k < OUTPUTS; k++)
@@ -93,11 +93,11 @@ static __global__ void __launch_bounds__(THREADS)
     }
     __syncthreads();
     /* now a warp has some of the samples, a lane one output of one sample */
-    for (int64_t group = thread / 32; first + group * AT_ONCE < last; group += SLIM_WARPS) {
+    for (int64_t group = thread / 32; first + group * AT_ONCE < last; group += FEW_OUTPUTS_WARPS) {
         const int64_t sample = first + group * AT_ONCE + lane / OUTPUTS;
         const int output = lane % OUTPUTS;
         float sum = 0.0f;
-        for (int warp = 0; warp < SLIM_WARPS; warp++)
+        for (int warp = 0; warp < FEW_OUTPUTS_WARPS; warp++)
             sum += share[group][warp][lane];
         if (sample < last && output < o)
             cells_put(y, sample * o + output,
@@ -105,61 +105,62 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-void slim_layer(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cells x,
-                const float *w, const float *bias, enum activation function, struct cells y)
+void few_outputs_layer(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cells x,
+                       const float *w, const float *bias, enum activation function, struct cells y)
 {
     enum { BLOCKS = 132, FEW = 4 }; /* a block for each multiprocessor */
     const int64_t samples = (n + BLOCKS - 1) / BLOCKS;
-    const bool narrow = precision_is_narrow(x.type);
-    const auto few = narrow ? slim_up<FEW, 12, true> : slim_up<FEW, 12, false>;
-    const auto more = narrow ? slim_up<SLIM_OUTPUTS, 8, true> : slim_up<SLIM_OUTPUTS, 8, false>;
+    const bool is_16bit = precision_is_16bit(x.type);
+    const auto few = is_16bit ? few_outputs_up<FEW, 12, true> : few_outputs_up<FEW, 12, false>;
+    const auto more = is_16bit ? few_outputs_up<FEW_OUTPUTS_MOST, 8, true>
+                               : few_outputs_up<FEW_OUTPUTS_MOST, 8, false>;
     enqueue_early(queue, o <= FEW ? few : more, dim3(blocks_for(n, samples)), dim3(THREADS), 0, n,
                   i, (int)o, samples, x, w, bias, function, y);
 }
 
-template <bool NARROW>
+template <bool BITS16>
 static __global__ void __launch_bounds__(THREADS)
-    slim_rows(int64_t n, int64_t i, int o, struct cells dy, const float *w, struct cells dx)
+    few_outputs_rows(int64_t n, int64_t i, int o, struct cells dy, const float *w, struct cells dx)
 {
     const int64_t input = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    float weights[SLIM_OUTPUTS];
+    float weights[FEW_OUTPUTS_MOST];
     allow_next();
     if (input < i)
 #pragma unroll
-        for (int k = 0; k < SLIM_OUTPUTS; k++)
+        for (int k = 0; k < FEW_OUTPUTS_MOST; k++)
             weights[k] = k < o ? w[input * o + k] : 0.0f;
     await_last();
     if (input >= i)
         return;
-    for (int r = 0; r < SLIM_ROWS; r++) {
-        const int64_t row = (int64_t)blockIdx.y * SLIM_ROWS + r;
+    for (int r = 0; r < FEW_OUTPUTS_ROWS; r++) {
+        const int64_t row = (int64_t)blockIdx.y * FEW_OUTPUTS_ROWS + r;
         float sum = 0.0f;
         if (row >= n)
             return;
 #pragma unroll
-        for (int k = 0; k < SLIM_OUTPUTS; k++)
+        for (int k = 0; k < FEW_OUTPUTS_MOST; k++)
             if (k < o)
-                sum = fmaf(value_at<NARROW>(dy, row * o + k), weights[k], sum);
-        value_put<NARROW>(dx, row * i + input, sum);
+                sum = fmaf(value_at<BITS16>(dy, row * o + k), weights[k], sum);
+        value_put<BITS16>(dx, row * i + input, sum);
     }
 }
 
-void slim_down(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cells dy,
-               const float *w, struct cells dx)
+void few_outputs_down(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cells dy,
+                      const float *w, struct cells dx)
 {
-    const bool narrow = precision_is_narrow(dy.type) || precision_is_narrow(dx.type);
-    enqueue_early(queue, narrow ? slim_rows<true> : slim_rows<false>,
-                  dim3(blocks_for(i, THREADS), blocks_for(n, SLIM_ROWS)), dim3(THREADS), 0, n, i,
-                  (int)o, dy, w, dx);
+    const bool is_16bit = precision_is_16bit(dy.type) || precision_is_16bit(dx.type);
+    enqueue_early(queue, is_16bit ? few_outputs_rows<true> : few_outputs_rows<false>,
+                  dim3(blocks_for(i, THREADS), blocks_for(n, FEW_OUTPUTS_ROWS)), dim3(THREADS), 0,
+                  n, i, (int)o, dy, w, dx);
 }
 
 enum { LINES = 32, LINE = 32, SUMS_AT_ONCE = 9 };
 
 /* The first block has the bias, too: the output behind the last. */
-template <int OUTPUTS, bool NARROW>
+template <int OUTPUTS, bool BITS16>
 static __global__ void __launch_bounds__(LINE *LINES)
-    slim_descend(int64_t n, int64_t i, int o, struct cells x, struct cells dy, const float *rate,
-                 float *w, float *b)
+    few_outputs_sgd(int64_t n, int64_t i, int o, struct cells x, struct cells dy, const float *rate,
+                    float *w, float *b)
 {
     __shared__ float lines[SUMS_AT_ONCE][LINES][LINE + 1];
     const int column = (int)threadIdx.x, line = (int)threadIdx.y;
@@ -168,13 +169,13 @@ static __global__ void __launch_bounds__(LINE *LINES)
     float sums[OUTPUTS + 1] = {};
 #pragma unroll 4
     for (int64_t row = line; row < n; row += LINES) {
-        const float value = input < i ? value_at<NARROW>(x, row * i + input) : 0.0f;
+        const float value = input < i ? value_at<BITS16>(x, row * i + input) : 0.0f;
 #pragma unroll
         for (int k = 0; k < OUTPUTS; k++)
             if (k < o)
-                sums[k] = fmaf(value, value_at<NARROW>(dy, row * o + k), sums[k]);
+                sums[k] = fmaf(value, value_at<BITS16>(dy, row * o + k), sums[k]);
         if (first)
-            sums[OUTPUTS] += value_at<NARROW>(dy, row * o + column);
+            sums[OUTPUTS] += value_at<BITS16>(dy, row * o + column);
     }
 #pragma unroll
     for (int k0 = 0; k0 < OUTPUTS + 1; k0 += SUMS_AT_ONCE) {
@@ -196,12 +197,13 @@ static __global__ void __launch_bounds__(LINE *LINES)
     }
 }
 
-void slim_update(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cells x,
-                 struct cells dy, const float *rate, float *w, float *b)
+void few_outputs_update(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cells x,
+                        struct cells dy, const float *rate, float *w, float *b)
 {
-    const bool narrow = precision_is_narrow(x.type) || precision_is_narrow(dy.type);
-    const auto one = narrow ? slim_descend<1, true> : slim_descend<1, false>;
-    const auto more = narrow ? slim_descend<SLIM_OUTPUTS, true> : slim_descend<SLIM_OUTPUTS, false>;
+    const bool is_16bit = precision_is_16bit(x.type) || precision_is_16bit(dy.type);
+    const auto one = is_16bit ? few_outputs_sgd<1, true> : few_outputs_sgd<1, false>;
+    const auto more = is_16bit ? few_outputs_sgd<FEW_OUTPUTS_MOST, true>
+                               : few_outputs_sgd<FEW_OUTPUTS_MOST, false>;
     enqueue(queue, o == 1 ? one : more, dim3(blocks_for(i, LINE)), dim3(LINE, LINES), n, i, (int)o,
             x, dy, rate, w, b);
 }

@@ -6,15 +6,15 @@
 
 #include "backend/cuda/device/launch.h"
 
-enum { SLIM_OUTPUTS = 16, SLIM_SAMPLES = 2048 }; /* at most */
+enum { FEW_OUTPUTS_MOST = 16, FEW_OUTPUTS_SAMPLES = 2048 }; /* at most */
 
-void slim_layer(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cells x,
-                const float *w, const float *bias, enum activation function, struct cells y);
+void few_outputs_layer(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cells x,
+                       const float *w, const float *bias, enum activation function, struct cells y);
 /* dx[n, i] = dy[n, o]·Wᵀ */
-void slim_down(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cells dy,
-               const float *w, struct cells dx);
+void few_outputs_down(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cells dy,
+                      const float *w, struct cells dx);
 /* w -= rate · xᵀ·dy, b -= rate · Σ dy; b NULL: there is none. */
-void slim_update(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cells x,
-                 struct cells dy, const float *rate, float *w, float *b);
+void few_outputs_update(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cells x,
+                        struct cells dy, const float *rate, float *w, float *b);
 
 #endif

@@ -1,5 +1,5 @@
 /* gemm.h: the one matrix product: result(row, col) = Σ left(row, depth) · right(col, depth), once
- * or several times side by side: then blockIdx.z says which, and operands and ending go by it.
+ * or several times side by side: then blockIdx.z says which, and operands and epilogue go by it.
  *
  * A block of 16 × 16 threads makes a tile of ROWS × COLS; each thread keeps (ROWS / 16) × (COLS /
  * 16) sums in registers and takes both operands from shared memory, TILE_DEPTH at a time. Each sum

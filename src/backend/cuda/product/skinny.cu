@@ -25,7 +25,7 @@ enum {
     PITCH = STRIP + 4 /* floats from a sample's sums to the next one's */
 };
 
-struct handful_call {
+struct skinny_call {
     int n, m, k;
     enum precision type;
     const uint16_t *w, *x;
@@ -89,18 +89,18 @@ static __device__ void multiply_add(float (&sums)[4], const uint32_t (&a)[4], ui
 /* One warp at work. A lane is one of eight groups (of results; of samples) and has one of four
  * places in the depth. Results and samples that there are not are computed from others, and left
  * out in the end. */
-template <bool TURNED, int TILES, int EVEN> struct handful_warp {
-    const struct handful_call &call;
+template <bool TRANSPOSED, int TILES, int EVEN> struct skinny_warp {
+    const struct skinny_call &call;
     int group, place;
     const uint16_t *w, *x[TILES]; /* the lane's first weight, and samples */
     float sums[TILES][EACH / 2][4];
 
-    __device__ handful_warp(const struct handful_call &call_)
+    __device__ skinny_warp(const struct skinny_call &call_)
         : call(call_), group((int)threadIdx.x % 32 / 4), place((int)threadIdx.x % 4), sums{}
     {
         const int result = (int)blockIdx.x * STRIP + EACH * group;
         const int64_t first = result < call.m ? result : 0;
-        w = call.w + (TURNED ? first * call.k : first);
+        w = call.w + (TRANSPOSED ? first * call.k : first);
 #pragma unroll
         for (int tile = 0; tile < TILES; tile++) {
             const int sample = tile * TILE + group;
@@ -111,7 +111,7 @@ template <bool TURNED, int TILES, int EVEN> struct handful_warp {
     __device__ void load(uint32_t (&to)[WORDS], int slab) const
     {
         const int depth = slab * SLAB + DEPTHS * place, left = call.k - depth;
-        if constexpr (TURNED) {
+        if constexpr (TRANSPOSED) {
 #pragma unroll
             for (int i = 0; i < EACH; i++)
                 load_eight<WEIGHTS, EVEN>(&to[DEPTHS / 2 * i], w + (i * call.k + depth), left);
@@ -140,10 +140,10 @@ template <bool TURNED, int TILES, int EVEN> struct handful_warp {
 #pragma unroll
                 for (int i = 0; i < 4; i++) {
                     const int result = 2 * pair + i % 2, depth = 4 * half + i / 2 * 2;
-                    a[i] = TURNED ? a_words[DEPTHS / 2 * result + depth / 2]
-                                  : __byte_perm(a_words[EACH / 2 * depth + pair],
-                                                a_words[EACH / 2 * (depth + 1) + pair],
-                                                i % 2 ? 0x7632 : 0x5410);
+                    a[i] = TRANSPOSED ? a_words[DEPTHS / 2 * result + depth / 2]
+                                      : __byte_perm(a_words[EACH / 2 * depth + pair],
+                                                    a_words[EACH / 2 * (depth + 1) + pair],
+                                                    i % 2 ? 0x7632 : 0x5410);
                 }
 #pragma unroll
                 for (int tile = 0; tile < TILES; tile++)
@@ -169,16 +169,16 @@ template <bool TURNED, int TILES, int EVEN> struct handful_warp {
 
 #endif
 
-template <bool TURNED, int TILES, int EVEN>
+template <bool TRANSPOSED, int TILES, int EVEN>
 static __global__ void __launch_bounds__(WARPS * 32, 1)
-    handful_product(const __grid_constant__ struct handful_call call)
+    skinny_product(const __grid_constant__ struct skinny_call call)
 {
 #if __CUDA_ARCH__ >= 800
-    extern __shared__ float4 handful_shared[]; /* [warp][sample][PITCH] */
-    float *shared = (float *)handful_shared;
+    extern __shared__ float4 skinny_shared[]; /* [warp][sample][PITCH] */
+    float *shared = (float *)skinny_shared;
     constexpr int STAGES = stages_of(TILES);
     constexpr int APART = TILES * TILE * PITCH; /* the sums of warps */
-    struct handful_warp<TURNED, TILES, EVEN> own(call);
+    struct skinny_warp<TRANSPOSED, TILES, EVEN> own(call);
     const int warp = (int)threadIdx.x / 32, slabs = (call.k + SLAB - 1) / SLAB;
     const bool is_bf16 = call.type == PRECISION_BF16;
     const int result = (int)blockIdx.x * STRIP + (int)threadIdx.x % STRIP; /* in the end */
@@ -213,34 +213,34 @@ static __global__ void __launch_bounds__(WARPS * 32, 1)
 #endif
 }
 
-template <bool TURNED, int TILES>
-static void launch(struct queue *queue, const struct handful_call &call)
+template <bool TRANSPOSED, int TILES>
+static void launch(struct queue *queue, const struct skinny_call &call)
 {
     enqueue_early(queue,
-                  call.k % 8 == 0 ? handful_product<TURNED, TILES, 8>
-                                  : handful_product<TURNED, TILES, 4>,
+                  call.k % 8 == 0 ? skinny_product<TRANSPOSED, TILES, 8>
+                                  : skinny_product<TRANSPOSED, TILES, 4>,
                   dim3(blocks_for(call.m, STRIP)), dim3(WARPS * 32),
                   sizeof(float) * WARPS * TILES * TILE * PITCH, call);
 }
 
-void handful_multiply(struct queue *queue, const struct handful *handful, struct cells weights,
-                      const void *x, const float *bias, enum activation function, struct cells y)
+void skinny_multiply(struct queue *queue, const struct skinny *skinny, struct cells weights,
+                     const void *x, const float *bias, enum activation function, struct cells y)
 {
-    const struct handful_call call = {(int)handful->n,
-                                      (int)handful->m,
-                                      (int)handful->k,
-                                      weights.type,
-                                      (const uint16_t *)weights.data,
-                                      (const uint16_t *)x,
-                                      bias,
-                                      function,
-                                      y};
-    const int64_t tiles = (handful->n + TILE - 1) / TILE;
-    const auto turned = tiles <= 1   ? launch<true, 1>
-                        : tiles <= 2 ? launch<true, 2>
-                                     : launch<true, 4>;
+    const struct skinny_call call = {(int)skinny->n,
+                                     (int)skinny->m,
+                                     (int)skinny->k,
+                                     weights.type,
+                                     (const uint16_t *)weights.data,
+                                     (const uint16_t *)x,
+                                     bias,
+                                     function,
+                                     y};
+    const int64_t tiles = (skinny->n + TILE - 1) / TILE;
+    const auto transposed = tiles <= 1   ? launch<true, 1>
+                            : tiles <= 2 ? launch<true, 2>
+                                         : launch<true, 4>;
     const auto plain = tiles <= 1   ? launch<false, 1>
                        : tiles <= 2 ? launch<false, 2>
                                     : launch<false, 4>;
-    (handful->turned ? turned : plain)(queue, call);
+    (skinny->transposed ? transposed : plain)(queue, call);
 }

@@ -1,4 +1,4 @@
-/* skinny_f32.cu: products of weights with a handful of samples in fp32 (skinny.h).
+/* skinny_f32.cu: products of weights with few samples (at most 32) in fp32 (skinny.h).
  *
  * A cluster of blocks makes 64 results of up to 16 samples. Its warps share the depth, 16 at a
  * time, which each copies to shared memory for itself, weights and samples, ahead of what it
@@ -75,7 +75,7 @@ static __device__ float cluster_read(const float *shared, int block)
 }
 
 /* One warp at work. */
-template <bool TURNED> struct reals_warp {
+template <bool TRANSPOSED> struct reals_warp {
     static constexpr int OWN = SAMPLES / LINES; /* of a lane */
     const struct reals_call &call;
     int lane, group, line, first; /* first: of the strip's results */
@@ -89,15 +89,15 @@ template <bool TURNED> struct reals_warp {
     /* Turned: [result][depth], else [depth][result]. */
     __device__ void load(float *stage, int slab) const
     {
-        constexpr int WIDE = (TURNED ? SLAB : STRIP) / 4, AT_ONCE = 32 / WIDE; /* lanes; rows */
+        constexpr int WIDE = (TRANSPOSED ? SLAB : STRIP) / 4, AT_ONCE = 32 / WIDE; /* lanes; rows */
         const int depth = slab * SLAB, part = lane % WIDE * 4;
-        const int column = (TURNED ? depth : first) + part;
-        const int rows = TURNED ? call.m : call.k, wide = TURNED ? call.k : call.m;
+        const int column = (TRANSPOSED ? depth : first) + part;
+        const int rows = TRANSPOSED ? call.m : call.k, wide = TRANSPOSED ? call.k : call.m;
 #pragma unroll
-        for (int i = 0; i < (TURNED ? STRIP : SLAB) / AT_ONCE; i++) {
-            const int at = lane / WIDE + i * AT_ONCE, row = (TURNED ? first : depth) + at;
+        for (int i = 0; i < (TRANSPOSED ? STRIP : SLAB) / AT_ONCE; i++) {
+            const int at = lane / WIDE + i * AT_ONCE, row = (TRANSPOSED ? first : depth) + at;
             const bool there = row < rows && column < wide;
-            copy_four(&stage[at * (TURNED ? PITCH : STRIP) + part],
+            copy_four(&stage[at * (TRANSPOSED ? PITCH : STRIP) + part],
                       call.w + (there ? (int64_t)row * wide + column : 0), there);
         }
     }
@@ -122,10 +122,11 @@ template <bool TURNED> struct reals_warp {
                 *(float4 *)x[s] =
                     *(const float4 *)&stage[WEIGHTS_FLOATS + (line + s * LINES) * PITCH + depth];
 #pragma unroll
-            for (int i = 0; i < (TURNED ? (int)EACH : 0); i++)
+            for (int i = 0; i < (TRANSPOSED ? (int)EACH : 0); i++)
                 *(float4 *)w[i] = *(const float4 *)&stage[(group + i * GROUPS) * PITCH + depth];
 #pragma unroll
-            for (int i = 0; i < (TURNED ? 0 : 8); i++) { /* of each depth, two times four results */
+            for (int i = 0; i < (TRANSPOSED ? 0 : 8);
+                 i++) { /* of each depth, two times four results */
                 const float4 four = *(const float4 *)&stage[(depth + i / 2) * STRIP +
                                                             i % 2 * (STRIP / 2) + 4 * group];
                 w[i % 2 * 4][i / 2] = four.x, w[i % 2 * 4 + 1][i / 2] = four.y;
@@ -149,7 +150,7 @@ template <bool TURNED> struct reals_warp {
 #pragma unroll
             for (int i = 0; i < EACH; i++) {
                 const int result =
-                    TURNED ? group + i * GROUPS : i / 4 * (STRIP / 2) + 4 * group + i % 4;
+                    TRANSPOSED ? group + i * GROUPS : i / 4 * (STRIP / 2) + 4 * group + i % 4;
                 room[(line + s * LINES) * STRIP + result] = sums[s][i];
             }
     }
@@ -183,9 +184,9 @@ static __device__ void add_up(const struct reals_call &call, float bias, float *
 
 #endif
 
-template <bool TURNED>
+template <bool TRANSPOSED>
 static __global__ void __launch_bounds__(WARPS * 32)
-    handful_reals(const __grid_constant__ struct reals_call all)
+    skinny_reals(const __grid_constant__ struct reals_call all)
 {
 #if __CUDA_ARCH__ >= 900
     extern __shared__ float4 reals_shared[];
@@ -199,7 +200,7 @@ static __global__ void __launch_bounds__(WARPS * 32)
     const int begin = (int)blockIdx.x * WARPS + warp, sharers = (int)gridDim.x * WARPS;
     float *room = shared + warp * ROOM_FLOATS;
     const int result = (int)(blockIdx.y * STRIP + threadIdx.x % STRIP); /* in the end */
-    struct reals_warp<TURNED> own(call);
+    struct reals_warp<TRANSPOSED> own(call);
 
     allow_next();
     const float bias = call.bias && result < call.m ? __ldg(&call.bias[result]) : 0.0f;
@@ -265,13 +266,13 @@ static void enqueue_cluster(struct queue *queue, Kernel kernel, dim3 grid, dim3 
     queue->chained = queue->launches;
 }
 
-void handful_multiply_reals(struct queue *queue, const struct handful *handful, const float *w,
-                            const float *x, const float *bias, enum activation function, float *y)
+void skinny_multiply_reals(struct queue *queue, const struct skinny *skinny, const float *w,
+                           const float *x, const float *bias, enum activation function, float *y)
 {
     const struct reals_call call = {
-        (int)handful->n, (int)handful->m, (int)handful->k, w, x, bias, function, y};
+        (int)skinny->n, (int)skinny->m, (int)skinny->k, w, x, bias, function, y};
     const unsigned strips = blocks_for(call.m, STRIP), cluster = cluster_of(strips);
-    enqueue_cluster(queue, handful->turned ? handful_reals<true> : handful_reals<false>,
+    enqueue_cluster(queue, skinny->transposed ? skinny_reals<true> : skinny_reals<false>,
                     dim3(cluster, strips, blocks_for(call.n, SAMPLES)), dim3(WARPS * 32), cluster,
                     sizeof(float) * BLOCK_FLOATS, call);
 }

@@ -1,5 +1,5 @@
 /* small_gemm.h: small matrix products, which are over before a tile of gemm.h has its second slab:
- * result(row, col) = Σ left(row, depth) · right(col, depth), operands and endings as in gemm.h.
+ * result(row, col) = Σ left(row, depth) · right(col, depth), operands and epilogues as in gemm.h.
  *
  * What counts is how long the longest chain of waiting is, so the depth is cut among many threads
  * whose sums are added in a fixed order. Where neighbours of `right` in memory are columns, a warp
@@ -11,69 +11,70 @@
 #include "backend/cuda/device/reduce.h"
 #include "backend/cuda/product/gemm.h"
 
-enum { FEW_ROWS = 4, FEW_COLS = 32, FEW_PIECES = 8, FEW_EACH = 8 };
+enum { SMALL_ROWS = 4, SMALL_COLS = 32, SMALL_PIECES = 8, SMALL_EACH = 8 };
 
-static inline bool few_fits(int64_t rows, int64_t cols, int64_t depths)
+static inline bool small_gemm_fits(int64_t rows, int64_t cols, int64_t depths)
 {
     return rows * cols * depths <= 4 << 20;
 }
 
 template <typename Left, typename Right, typename Finish>
-static __global__ void __launch_bounds__(FEW_COLS *FEW_PIECES)
-    few_columns(int64_t rows, int64_t cols, int64_t depths, Left left, Right right, Finish finish)
+static __global__ void __launch_bounds__(SMALL_COLS *SMALL_PIECES)
+    small_gemm_columns(int64_t rows, int64_t cols, int64_t depths, Left left, Right right,
+                       Finish finish)
 {
-    __shared__ float partial[FEW_PIECES][FEW_ROWS][FEW_COLS];
+    __shared__ float partial[SMALL_PIECES][SMALL_ROWS][SMALL_COLS];
     const int lane = (int)threadIdx.x, piece = (int)threadIdx.y;
-    const int64_t across = (cols + FEW_COLS - 1) / FEW_COLS;
-    const int64_t row0 = blockIdx.x / across * FEW_ROWS, col0 = blockIdx.x % across * FEW_COLS;
-    const int64_t each = (depths + FEW_PIECES - 1) / FEW_PIECES, col = col0 + lane;
+    const int64_t across = (cols + SMALL_COLS - 1) / SMALL_COLS;
+    const int64_t row0 = blockIdx.x / across * SMALL_ROWS, col0 = blockIdx.x % across * SMALL_COLS;
+    const int64_t each = (depths + SMALL_PIECES - 1) / SMALL_PIECES, col = col0 + lane;
     const int64_t to = min(each * (piece + 1), depths);
-    float sum[FEW_ROWS] = {};
+    float sum[SMALL_ROWS] = {};
     if (col < cols)
 #pragma unroll 8
         for (int64_t depth = each * piece; depth < to; depth++) {
             const float factor = right.at(col, depth);
 #pragma unroll
-            for (int i = 0; i < FEW_ROWS; i++)
+            for (int i = 0; i < SMALL_ROWS; i++)
                 sum[i] = fmaf(left.at(min(row0 + i, rows - 1), depth), factor, sum[i]);
         }
 #pragma unroll
-    for (int i = 0; i < FEW_ROWS; i++)
+    for (int i = 0; i < SMALL_ROWS; i++)
         partial[piece][i][lane] = sum[i];
     __syncthreads();
-    if (piece >= FEW_ROWS || row0 + piece >= rows || col >= cols)
+    if (piece >= SMALL_ROWS || row0 + piece >= rows || col >= cols)
         return;
     float all = 0.0f; /* now a piece is a row */
 #pragma unroll
-    for (int other = 0; other < FEW_PIECES; other++)
+    for (int other = 0; other < SMALL_PIECES; other++)
         all += partial[other][piece][lane];
     finish.put(row0 + piece, col, all);
 }
 
-/* A warp has FEW_ROWS × FEW_EACH sums, as many as it has lanes: over the depths from … to. */
+/* A warp has SMALL_ROWS × SMALL_EACH sums, as many as it has lanes: over the depths from … to. */
 template <typename Left, typename Right, typename Finish>
-static __device__ void few_tile(int64_t rows, int64_t cols, int64_t from, int64_t to, Left left,
-                                Right right, Finish finish)
+static __device__ void small_gemm_tile(int64_t rows, int64_t cols, int64_t from, int64_t to,
+                                       Left left, Right right, Finish finish)
 {
     const int lane = (int)threadIdx.x;
-    const int64_t across = (cols + FEW_COLS - 1) / FEW_COLS;
-    const int64_t row0 = blockIdx.x / across * FEW_ROWS;
-    const int64_t col0 = blockIdx.x % across * FEW_COLS + threadIdx.y * FEW_EACH;
-    float sum[FEW_ROWS * FEW_EACH] = {};
+    const int64_t across = (cols + SMALL_COLS - 1) / SMALL_COLS;
+    const int64_t row0 = blockIdx.x / across * SMALL_ROWS;
+    const int64_t col0 = blockIdx.x % across * SMALL_COLS + threadIdx.y * SMALL_EACH;
+    float sum[SMALL_ROWS * SMALL_EACH] = {};
 #pragma unroll 2
     for (int64_t depth = from + lane; depth < to; depth += 32) {
-        float a[FEW_ROWS], b[FEW_EACH];
+        float a[SMALL_ROWS], b[SMALL_EACH];
 #pragma unroll
-        for (int i = 0; i < FEW_ROWS; i++)
+        for (int i = 0; i < SMALL_ROWS; i++)
             a[i] = left.at(min(row0 + i, rows - 1), depth);
 #pragma unroll
-        for (int k = 0; k < FEW_EACH; k++)
+        for (int k = 0; k < SMALL_EACH; k++)
             b[k] = right.at(min(col0 + k, cols - 1), depth);
 #pragma unroll
-        for (int i = 0; i < FEW_ROWS; i++)
+        for (int i = 0; i < SMALL_ROWS; i++)
 #pragma unroll
-            for (int k = 0; k < FEW_EACH; k++)
-                sum[i * FEW_EACH + k] = fmaf(a[i], b[k], sum[i * FEW_EACH + k]);
+            for (int k = 0; k < SMALL_EACH; k++)
+                sum[i * SMALL_EACH + k] = fmaf(a[i], b[k], sum[i * SMALL_EACH + k]);
     }
     /* Half of the sums go to the other half of the lanes, and so on: each lane ends with one. */
 #pragma unroll
@@ -85,16 +86,17 @@ static __device__ void few_tile(int64_t rows, int64_t cols, int64_t from, int64_
             const float kept = upper ? sum[i + half] : sum[i];
             sum[i] = kept + __shfl_xor_sync(~0u, given, half);
         }
-    const int64_t row = row0 + lane / FEW_EACH, col = col0 + lane % FEW_EACH;
+    const int64_t row = row0 + lane / SMALL_EACH, col = col0 + lane % SMALL_EACH;
     if (row < rows && col < cols)
         finish.put(row, col, sum[0]);
 }
 
 template <typename Left, typename Right, typename Finish>
-static __global__ void __launch_bounds__(FEW_COLS *FEW_ROWS)
-    few_depths(int64_t rows, int64_t cols, int64_t depths, Left left, Right right, Finish finish)
+static __global__ void __launch_bounds__(SMALL_COLS *SMALL_ROWS)
+    small_gemm_depths(int64_t rows, int64_t cols, int64_t depths, Left left, Right right,
+                      Finish finish)
 {
-    few_tile(rows, cols, 0, depths, left, right, finish);
+    small_gemm_tile(rows, cols, 0, depths, left, right, finish);
 }
 
 /* The product by whichever is quicker for its size. */
@@ -102,15 +104,15 @@ template <typename Left, typename Right, typename Finish>
 static void dense_product(struct queue *queue, int64_t rows, int64_t cols, int64_t depths,
                           Left left, Right right, Finish finish)
 {
-    const dim3 grid(blocks_for(rows, FEW_ROWS) * blocks_for(cols, FEW_COLS));
-    if (!few_fits(rows, cols, depths))
+    const dim3 grid(blocks_for(rows, SMALL_ROWS) * blocks_for(cols, SMALL_COLS));
+    if (!small_gemm_fits(rows, cols, depths))
         gemm(queue, rows, cols, depths, left, right, finish);
     else if constexpr (Right::along_depth)
-        enqueue(queue, few_depths<Left, Right, Finish>, grid, dim3(32, FEW_COLS / FEW_EACH), rows,
-                cols, depths, left, right, finish);
+        enqueue(queue, small_gemm_depths<Left, Right, Finish>, grid,
+                dim3(32, SMALL_COLS / SMALL_EACH), rows, cols, depths, left, right, finish);
     else
-        enqueue(queue, few_columns<Left, Right, Finish>, grid, dim3(FEW_COLS, FEW_PIECES), rows,
-                cols, depths, left, right, finish);
+        enqueue(queue, small_gemm_columns<Left, Right, Finish>, grid,
+                dim3(SMALL_COLS, SMALL_PIECES), rows, cols, depths, left, right, finish);
 }
 
 /* --- Few results of very many depths, as the gradients of a narrow layer's weights are: the depths
@@ -147,13 +149,14 @@ struct to_chunk {
 };
 
 template <typename Left, typename Right>
-static __global__ void __launch_bounds__(FEW_COLS *FEW_ROWS)
-    few_chunk(int64_t rows, int64_t cols, int64_t depths, Left left, Right right, float *partial)
+static __global__ void __launch_bounds__(SMALL_COLS *SMALL_ROWS)
+    small_gemm_chunk(int64_t rows, int64_t cols, int64_t depths, Left left, Right right,
+                     float *partial)
 {
     const int64_t from = depths * blockIdx.y / gridDim.y;
     const int64_t to = depths * (blockIdx.y + 1) / gridDim.y;
-    few_tile(rows, cols, from, to, left, right,
-             to_chunk{partial + (int64_t)blockIdx.y * rows * cols, cols});
+    small_gemm_tile(rows, cols, from, to, left, right,
+                    to_chunk{partial + (int64_t)blockIdx.y * rows * cols, cols});
 }
 
 /* A row of results is all of a product's. */
@@ -176,10 +179,11 @@ static void product_split(struct queue *queue, int64_t rows, int64_t cols, int64
         return;
     }
     const unsigned chunks = (unsigned)split_chunks(depths);
-    const unsigned warps = cols < FEW_COLS ? blocks_for(cols, FEW_EACH) : FEW_COLS / FEW_EACH;
-    enqueue(queue, few_chunk<Left, Right>,
-            dim3(blocks_for(rows, FEW_ROWS) * blocks_for(cols, FEW_COLS), chunks), dim3(32, warps),
-            rows, cols, depths, left, right, partial);
+    const unsigned warps =
+        cols < SMALL_COLS ? blocks_for(cols, SMALL_EACH) : SMALL_COLS / SMALL_EACH;
+    enqueue(queue, small_gemm_chunk<Left, Right>,
+            dim3(blocks_for(rows, SMALL_ROWS) * blocks_for(cols, SMALL_COLS), chunks),
+            dim3(32, warps), rows, cols, depths, left, right, partial);
     sum_rows(queue, (int64_t)chunks, rows * cols, reduce_value{partial},
              to_result<Finish>{finish, cols});
 }

@@ -16,10 +16,10 @@
 #include "backend/cuda/device/warpgroup.h"
 
 enum {
-    GROUPS = 2,                       /* warpgroups that multiply */
-    THIN_THREADS = GROUPS * 128 + 32, /* … and a warp that fetches */
-    THIN_BLOCKS = 132, /* that are wanted, wherever it runs: so pieces depend on shapes alone */
-    THIN_BYTES = 216 << 10,
+    GROUPS = 2,                          /* warpgroups that multiply */
+    SPLIT_K_THREADS = GROUPS * 128 + 32, /* … and a warp that fetches */
+    SPLIT_K_BLOCKS = 132, /* that are wanted, wherever it runs: so pieces depend on shapes alone */
+    SPLIT_K_BYTES = 216 << 10,
     STAGES_MOST = 8,
     RESULTS = 64 * GROUPS
 };
@@ -30,11 +30,11 @@ template <int PARTS, int PART> struct layout {
     static constexpr int SAMPLES_AT = RESULTS * SLAB_BYTES;
     static constexpr int STAGE = SAMPLES_AT + SAMPLES * SLAB_BYTES;
     static constexpr int STAGES =
-        THIN_BYTES / STAGE < STAGES_MOST ? THIN_BYTES / STAGE : (int)STAGES_MOST;
+        SPLIT_K_BYTES / STAGE < STAGES_MOST ? SPLIT_K_BYTES / STAGE : (int)STAGES_MOST;
     static constexpr int ALL = STAGES * STAGE + 1024; /* to begin at a multiple of 1,024 */
 };
 
-struct thin_call {
+struct split_k_call {
     int64_t n, m;
     int slabs;
     float *pieces;
@@ -58,12 +58,12 @@ static __device__ void read_weights(uint32_t (&a)[4], uint32_t weights, int resu
 }
 
 /* One slab, by a warpgroup: 64 of the results. */
-template <bool TURNED, int PARTS, int SUMS>
+template <bool TRANSPOSED, int PARTS, int SUMS>
 static __device__ void multiply_slab(uint32_t stage, float (&sums)[PARTS][SUMS])
 {
     const int group = (int)threadIdx.x / 128, warp = (int)threadIdx.x / 32 % 4;
     uint32_t a[SLAB / STEP][4];
-    if (!TURNED)
+    if (!TRANSPOSED)
 #pragma unroll
         for (int step = 0; step < SLAB / STEP; step++)
             read_weights(a[step], stage, group * 64 + warp * 16, step);
@@ -74,7 +74,7 @@ static __device__ void multiply_slab(uint32_t stage, float (&sums)[PARTS][SUMS])
         for (int p = 0; p < PARTS; p++) {
             const uint32_t at = stage + (uint32_t)(step * STEP * 4);
             const uint64_t b = tile_factor(at + RESULTS * SLAB_BYTES + p * 2 * SUMS * SLAB_BYTES);
-            if (TURNED)
+            if (TRANSPOSED)
                 product_add(sums[p], tile_factor(at + group * 64 * SLAB_BYTES), b);
             else
                 product_add(sums[p], a[step], b);
@@ -83,7 +83,7 @@ static __device__ void multiply_slab(uint32_t stage, float (&sums)[PARTS][SUMS])
 }
 
 /* What the fetching thread does; `full` and `empty` are barriers, one of each for a stage. */
-template <bool TURNED, typename Layout>
+template <bool TRANSPOSED, typename Layout>
 static __device__ void fetch_slabs(const CUtensorMap *weights, const CUtensorMap *samples,
                                    uint32_t stages, uint32_t full, uint32_t empty, int from,
                                    int count)
@@ -95,10 +95,10 @@ static __device__ void fetch_slabs(const CUtensorMap *weights, const CUtensorMap
     const auto fetch_weights = [=](int i) {
         const uint32_t barrier = full + 8 * (i % Layout::STAGES);
         barrier_expect(barrier, Layout::STAGE);
-        for (int p = 0; !TURNED && p < RESULTS / SLAB; p++)
+        for (int p = 0; !TRANSPOSED && p < RESULTS / SLAB; p++)
             tile_fetch(stage_of(i) + (uint32_t)(p * SLAB * SLAB_BYTES), weights, m0 + p * SLAB,
                        (from + i) * SLAB, barrier);
-        if (TURNED)
+        if (TRANSPOSED)
             tile_fetch(stage_of(i), weights, (from + i) * SLAB, m0, barrier);
     };
     const auto fetch_samples = [=](int i) {
@@ -119,10 +119,10 @@ static __device__ void fetch_slabs(const CUtensorMap *weights, const CUtensorMap
 
 #endif
 
-template <bool TURNED, int PARTS, int PART>
-static __global__ void __launch_bounds__(THIN_THREADS, 1)
-    thin_product(const __grid_constant__ CUtensorMap weights,
-                 const __grid_constant__ CUtensorMap samples, struct thin_call call)
+template <bool TRANSPOSED, int PARTS, int PART>
+static __global__ void __launch_bounds__(SPLIT_K_THREADS, 1)
+    split_k_product(const __grid_constant__ CUtensorMap weights,
+                    const __grid_constant__ CUtensorMap samples, struct split_k_call call)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     using lay = layout<PARTS, PART>;
@@ -144,7 +144,7 @@ static __global__ void __launch_bounds__(THIN_THREADS, 1)
     }
     __syncthreads();
     if (threadIdx.x == GROUPS * 128)
-        fetch_slabs<TURNED, lay>(&weights, &samples, stages, full, empty, from, count);
+        fetch_slabs<TRANSPOSED, lay>(&weights, &samples, stages, full, empty, from, count);
     if (threadIdx.x >= GROUPS * 128)
         return;
 
@@ -152,7 +152,7 @@ static __global__ void __launch_bounds__(THIN_THREADS, 1)
     for (int i = 0; i < count; i++) {
         const int stage = i % lay::STAGES;
         barrier_wait(full + 8 * stage, (uint32_t)(i / lay::STAGES) % 2);
-        multiply_slab<TURNED>(stages + (uint32_t)(stage * lay::STAGE), sums);
+        multiply_slab<TRANSPOSED>(stages + (uint32_t)(stage * lay::STAGE), sums);
         if (threadIdx.x % 32 == 0)
             barrier_arrive(empty + 8 * stage);
     }
@@ -173,61 +173,63 @@ static __global__ void __launch_bounds__(THIN_THREADS, 1)
 #endif
 }
 
-template <bool TURNED, int PARTS, int PART>
-static void launch(struct queue *queue, const struct thin *thin, const float *weights,
+template <bool TRANSPOSED, int PARTS, int PART>
+static void launch(struct queue *queue, const struct split_k *split_k, const float *weights,
                    const float *samples, float *pieces)
 {
     using lay = layout<PARTS, PART>;
-    const struct thin_call call = {thin->n, thin->m, (int)blocks_for(thin->k, SLAB), pieces};
-    const dim3 grid(blocks_for(thin->m, RESULTS), blocks_for(thin->n, lay::SAMPLES),
-                    (unsigned)thin_pieces(thin, NULL).count);
+    const struct split_k_call call = {split_k->n, split_k->m, (int)blocks_for(split_k->k, SLAB),
+                                      pieces};
+    const dim3 grid(blocks_for(split_k->m, RESULTS), blocks_for(split_k->n, lay::SAMPLES),
+                    (unsigned)split_k_pieces(split_k, NULL).count);
     CUtensorMap of_weights = {}, of_samples = {};
     const bool mapped =
         queue->counting ||
-        (tile_map(&of_samples, samples, thin->k, thin->n, thin->k, lay::SAMPLES) &&
-         (TURNED ? tile_map(&of_weights, weights, thin->k, thin->m, thin->k, RESULTS)
-                 : tile_map(&of_weights, weights, thin->m, thin->k, thin->m, SLAB)));
+        (tile_map(&of_samples, samples, split_k->k, split_k->n, split_k->k, lay::SAMPLES) &&
+         (TRANSPOSED ? tile_map(&of_weights, weights, split_k->k, split_k->m, split_k->k, RESULTS)
+                     : tile_map(&of_weights, weights, split_k->m, split_k->k, split_k->m, SLAB)));
     if (!mapped && queue->error == cudaSuccess)
         queue->error = cudaErrorNotSupported;
-    enqueue_early(queue, thin_product<TURNED, PARTS, PART>, grid, dim3(THIN_THREADS),
+    enqueue_early(queue, split_k_product<TRANSPOSED, PARTS, PART>, grid, dim3(SPLIT_K_THREADS),
                   (size_t)lay::ALL, of_weights, of_samples, call);
 }
 
 /* Samples of a tile: what leaves the fewest of the last one empty. */
 enum { FEW = 64, MORE = 160 };
 
-static int64_t samples_of(const struct thin *thin)
+static int64_t samples_of(const struct split_k *split_k)
 {
-    const int64_t few = (thin->n + FEW - 1) / FEW * FEW, more = (thin->n + MORE - 1) / MORE * MORE;
+    const int64_t few = (split_k->n + FEW - 1) / FEW * FEW,
+                  more = (split_k->n + MORE - 1) / MORE * MORE;
     return more < few ? MORE : FEW;
 }
 
-bool thin_takes(const struct thin *thin)
+bool split_k_takes(const struct split_k *split_k)
 {
     enum { SAMPLES_LEAST = 33, SAMPLES_MOST = 256, EVEN = 4 };
-    return thin->n >= SAMPLES_LEAST && thin->n <= SAMPLES_MOST && thin->k % EVEN == 0 &&
-           thin->m % EVEN == 0 && thin->m >= RESULTS && thin->k >= RESULTS;
+    return split_k->n >= SAMPLES_LEAST && split_k->n <= SAMPLES_MOST && split_k->k % EVEN == 0 &&
+           split_k->m % EVEN == 0 && split_k->m >= RESULTS && split_k->k >= RESULTS;
 }
 
-struct pieces thin_pieces(const struct thin *thin, const float *data)
+struct pieces split_k_pieces(const struct split_k *split_k, const float *data)
 {
     enum { SLABS_LEAST = 2 };
     const int64_t tiles =
-        (int64_t)blocks_for(thin->m, RESULTS) * blocks_for(thin->n, samples_of(thin));
-    const int64_t most = (blocks_for(thin->k, SLAB) + SLABS_LEAST - 1) / SLABS_LEAST;
-    const int64_t wanted = THIN_BLOCKS / tiles, count = wanted < most ? wanted : most;
-    return pieces{data, thin->n * thin->m, count < 1 ? 1 : (int32_t)count};
+        (int64_t)blocks_for(split_k->m, RESULTS) * blocks_for(split_k->n, samples_of(split_k));
+    const int64_t most = (blocks_for(split_k->k, SLAB) + SLABS_LEAST - 1) / SLABS_LEAST;
+    const int64_t wanted = SPLIT_K_BLOCKS / tiles, count = wanted < most ? wanted : most;
+    return pieces{data, split_k->n * split_k->m, count < 1 ? 1 : (int32_t)count};
 }
 
-void thin_multiply(struct queue *queue, const struct thin *thin, const float *weights,
-                   const float *samples, float *data)
+void split_k_multiply(struct queue *queue, const struct split_k *split_k, const float *weights,
+                      const float *samples, float *data)
 {
-    const bool few = samples_of(thin) == FEW;
-    if (thin->turned)
-        (few ? launch<true, 1, FEW> : launch<true, 2, MORE / 2>)(queue, thin, weights, samples,
+    const bool few = samples_of(split_k) == FEW;
+    if (split_k->transposed)
+        (few ? launch<true, 1, FEW> : launch<true, 2, MORE / 2>)(queue, split_k, weights, samples,
                                                                  data);
     else
-        (few ? launch<false, 1, FEW> : launch<false, 2, MORE / 2>)(queue, thin, weights, samples,
+        (few ? launch<false, 1, FEW> : launch<false, 2, MORE / 2>)(queue, split_k, weights, samples,
                                                                    data);
 }
 
@@ -256,10 +258,10 @@ static __global__ void __launch_bounds__(THREADS)
     *(struct vector<FINISH_WIDE> *)(y + index) = sum;
 }
 
-void thin_finish(struct queue *queue, const struct thin *thin, const float *data, const float *bias,
-                 enum activation function, float *y)
+void split_k_finish(struct queue *queue, const struct split_k *split_k, const float *data,
+                    const float *bias, enum activation function, float *y)
 {
-    const struct pieces pieces = thin_pieces(thin, data);
+    const struct pieces pieces = split_k_pieces(split_k, data);
     enqueue_early(queue, finish_each, dim3(blocks_for(pieces.each, (int64_t)THREADS * FINISH_WIDE)),
-                  dim3(THREADS), 0, thin->m, pieces, bias, function, y);
+                  dim3(THREADS), 0, split_k->m, pieces, bias, function, y);
 }

@@ -1,19 +1,20 @@
 /* split_k.h: products of weights with few samples, in tf32, where cuBLASLt's tiles leave most of a
  * GPU idle. Ours cut the depth, so that every multiprocessor has a block; the pieces are added up,
- * in order, by whoever reads them: thin_finish, or a slope (activation_grad.h). */
+ * in order, by whoever reads them: split_k_finish, or an activation gradient (activation_grad.h).
+ */
 #ifndef PRONY_BACKEND_CUDA_SPLIT_K_H
 #define PRONY_BACKEND_CUDA_SPLIT_K_H
 
 #include "backend/cuda/device/launch.h"
 
-/* y[n, m] from samples[n, k] and weights, [k, m] or turned [m, k]. */
-struct thin {
+/* y[n, m] from samples[n, k] and weights, [k, m] or transposed [m, k]. */
+struct split_k {
     int64_t n, m, k;
-    bool turned;
+    bool transposed;
 };
 
 /* Is there a kernel for it on such a GPU, and is it quicker than the library? */
-bool thin_takes(const struct thin *thin);
+bool split_k_takes(const struct split_k *split_k);
 
 /* Parts of a sum that somebody else has left, each [n, m]. */
 struct pieces {
@@ -22,21 +23,21 @@ struct pieces {
     int32_t count;
 };
 
-struct pieces thin_pieces(const struct thin *thin, const float *data);
+struct pieces split_k_pieces(const struct split_k *split_k, const float *data);
 
-static inline uint64_t thin_bytes(const struct thin *thin)
+static inline uint64_t split_k_bytes(const struct split_k *split_k)
 {
-    const struct pieces pieces = thin_pieces(thin, NULL);
+    const struct pieces pieces = split_k_pieces(split_k, NULL);
     return (uint64_t)pieces.each * (uint64_t)pieces.count * sizeof(float);
 }
 
-/* Leaves the pieces in `data`, thin_bytes long. */
-void thin_multiply(struct queue *queue, const struct thin *thin, const float *weights,
-                   const float *samples, float *data);
+/* Leaves the pieces in `data`, split_k_bytes long. */
+void split_k_multiply(struct queue *queue, const struct split_k *split_k, const float *weights,
+                      const float *samples, float *data);
 
 /* y = f(Σ pieces + bias); bias NULL: there is none. */
-void thin_finish(struct queue *queue, const struct thin *thin, const float *data, const float *bias,
-                 enum activation function, float *y);
+void split_k_finish(struct queue *queue, const struct split_k *split_k, const float *data,
+                    const float *bias, enum activation function, float *y);
 
 /* WIDE neighbours of the whole, the first of them at `index`. */
 template <int WIDE>

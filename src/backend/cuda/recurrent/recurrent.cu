@@ -1,5 +1,5 @@
-/* recurrent.cu: the sums of all steps of a recurrent layer with its inputs, and the way back from
- * them to what made them: by cuBLASLt where they are large enough for it.
+/* recurrent.cu: the sums of all steps of a recurrent layer with its inputs, and the backward pass
+ * from them to what made them: by cuBLASLt where they are large enough for it.
  *
  * The gradients of the weights have a depth of all steps of all samples. Where they are ours that
  * is cut into pieces; they and those of the biases are one product where the gates' gradients are.
@@ -35,7 +35,7 @@ static struct all_steps all_steps_of(const struct program *program, const struct
     const int64_t *x = program->tensors[op_input(program, op, 0)].shape.dim;
     const int64_t *wh = program->tensors[op_input(program, op, 2)].shape.dim;
     const int64_t rows = x[0] * x[1];
-    const bool large = wh[1] >= BLAS_GATES && !few_fits(rows, wh[1], x[2] + wh[0]);
+    const bool large = wh[1] >= BLAS_GATES && !small_gemm_fits(rows, wh[1], x[2] + wh[0]);
     return {rows, x[2], wh[0], wh[1], large};
 }
 
@@ -148,7 +148,7 @@ static __global__ void states_before(int64_t rows, struct state_before before, f
 }
 
 /* left[k, n]ᵀ · gradients[k, m], to where it lies close together */
-static void blas_weigh(struct queue *queue, int64_t m, int64_t n, int64_t k, const float *left,
+static void blas_wgrad(struct queue *queue, int64_t m, int64_t n, int64_t k, const float *left,
                        const float *gradients, bool accumulate, float *to, void *room)
 {
     struct product product = {};
@@ -157,7 +157,7 @@ static void blas_weigh(struct queue *queue, int64_t m, int64_t n, int64_t k, con
     product.k = k;
     product.a = gradients;
     product.b = left;
-    product.b_turned = true;
+    product.b_transposed = true;
     product.d = to;
     product.adds = accumulate;
     blas_multiply(queue, &product, room);
@@ -183,16 +183,16 @@ static void blas_sums_grad(const struct call *call, struct queue *queue,
         product.n = steps.rows;
         product.k = steps.all;
         product.a = call_reals(call, 1);
-        product.a_turned = true;
+        product.a_transposed = true;
         product.b = dgates;
         product.d = call_reals(call, dx);
         blas_multiply(queue, &product, room);
     }
-    blas_weigh(queue, steps.all, steps.in, steps.rows, call_reals(call, 0), dgates, accumulate,
+    blas_wgrad(queue, steps.all, steps.in, steps.rows, call_reals(call, 0), dgates, accumulate,
                call_reals(call, dwx), room);
     enqueue(queue, states_before, dim3(blocks_striding(steps.rows * steps.hidden)), dim3(THREADS),
             steps.rows, before, states);
-    blas_weigh(queue, steps.all, steps.hidden, steps.rows, states, dsums, accumulate,
+    blas_wgrad(queue, steps.all, steps.hidden, steps.rows, states, dsums, accumulate,
                call_reals(call, dwh), room);
     const bool alike = call->op->kind != OP_gru_grad; /* dsums are dgates */
     sum_rows_split(queue, steps.rows, steps.all, reduce_value{dgates},
@@ -212,7 +212,7 @@ void sums_grad(const struct call *call, struct queue *queue, const float *h0, co
     const auto gradient = [&](int32_t operand) {
         return to_gradient{call_reals(call, operand), all, 1.0f, accumulate};
     };
-    const auto weigh = [&](const struct sources &sources, const float *gradients,
+    const auto wgrad = [&](const struct sources &sources, const float *gradients,
                            const struct to_gradients &finish) {
         gemm_deep(queue, sources.rows(), all, n * steps, sources, by_column{gradients, all}, finish,
                   (float *)call->workspace);
@@ -229,12 +229,12 @@ void sums_grad(const struct call *call, struct queue *queue, const float *h0, co
         gemm(queue, n * steps, in, all, by_row{dgates, all}, by_row{call_reals(call, 1), all},
              to_layer{call_reals(call, dx), in, NULL, ACTIVATION_NONE});
     if (call->op->kind != OP_gru_grad) { /* dsums are dgates */
-        weigh(sources{x, before, in, hidden}, dgates,
+        wgrad(sources{x, before, in, hidden}, dgates,
               to_gradients{gradient(dwx), gradient(dwh), gradient(dbx), gradient(dbh), in, hidden});
         return;
     }
-    weigh(sources{x, before, in, 0}, dgates,
+    wgrad(sources{x, before, in, 0}, dgates,
           to_gradients{gradient(dwx), none, gradient(dbx), none, in, 0});
-    weigh(sources{x, before, 0, hidden}, dsums,
+    wgrad(sources{x, before, 0, hidden}, dsums,
           to_gradients{none, gradient(dwh), none, gradient(dbh), 0, hidden});
 }

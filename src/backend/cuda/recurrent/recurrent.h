@@ -1,5 +1,5 @@
-/* recurrent.h: what layers over time share: the samples' lengths, the running state, and the way
- * back from the sums of all steps to what made them. */
+/* recurrent.h: what layers over time share: the samples' lengths, the running state, and the
+ * backward pass from the sums of all steps to what made them. */
 #ifndef PRONY_BACKEND_CUDA_RECURRENT_H
 #define PRONY_BACKEND_CUDA_RECURRENT_H
 

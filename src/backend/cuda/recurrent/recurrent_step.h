@@ -111,17 +111,17 @@ static inline __device__ void ask_tile(float *to, int32_t stride, int32_t height
  * lie in different banks. */
 enum { STEP_STRIDE = STEP_DEPTH + 4 };
 
-template <int EACH, bool TURNED> static constexpr int step_shared_floats(void)
+template <int EACH, bool TRANSPOSED> static constexpr int step_shared_floats(void)
 {
     constexpr int ROWS = EACH * STEP_GROUPS;
-    constexpr int WEIGHTS = TURNED ? STEP_COLS * STEP_STRIDE : STEP_DEPTH * STEP_COLS;
+    constexpr int WEIGHTS = TRANSPOSED ? STEP_COLS * STEP_STRIDE : STEP_DEPTH * STEP_COLS;
     constexpr int FACTORS = ROWS * STEP_STRIDE + WEIGHTS;
     constexpr int PARTS = STEP_QUARTERS * ROWS * STEP_COLS;
     return FACTORS > PARTS ? FACTORS : PARTS;
 }
 
 /* Weights lie [depth, col], or where TURNED [col, depth]: in shared memory likewise. */
-template <int EACH, bool TURNED>
+template <int EACH, bool TRANSPOSED>
 static __global__ void __launch_bounds__(THREADS)
     step_multiply(int64_t rows, int64_t cols, int64_t depths, int32_t depth, const float *left,
                   int64_t left_stride, const float *weights, float *pieces)
@@ -139,7 +139,7 @@ static __global__ void __launch_bounds__(THREADS)
     float *h = (float *)step_shared, *w = h + ROWS * STEP_STRIDE;
 
     allow_next();
-    if (TURNED)
+    if (TRANSPOSED)
         ask_tile(w, STEP_STRIDE, STEP_COLS, depth,
                  step_tile{weights + col0 * depths + depth0, depths, cols - col0, here});
     else
@@ -155,8 +155,8 @@ static __global__ void __launch_bounds__(THREADS)
         vector<4> b[4];
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            b[i] = *(const vector<4> *)(TURNED ? w + (lane + i * STEP_LANES) * STEP_STRIDE + k
-                                               : w + (k + i) * STEP_COLS + 4 * lane);
+            b[i] = *(const vector<4> *)(TRANSPOSED ? w + (lane + i * STEP_LANES) * STEP_STRIDE + k
+                                                   : w + (k + i) * STEP_COLS + 4 * lane);
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
             const vector<4> a = *(const vector<4> *)(h + (group * EACH + e) * STEP_STRIDE + k);
@@ -164,7 +164,7 @@ static __global__ void __launch_bounds__(THREADS)
             for (int i = 0; i < 4; i++)
 #pragma unroll
                 for (int c = 0; c < 4; c++)
-                    sum[e][c] = fmaf(a.at[i], TURNED ? b[c].at[i] : b[i].at[c], sum[e][c]);
+                    sum[e][c] = fmaf(a.at[i], TRANSPOSED ? b[c].at[i] : b[i].at[c], sum[e][c]);
         }
     }
     __syncthreads();
@@ -174,7 +174,7 @@ static __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int c = 0; c < 4; c++)
             part[(quarter * ROWS + group * EACH + e) * STEP_COLS +
-                 (TURNED ? lane + c * STEP_LANES : 4 * lane + c)] = sum[e][c];
+                 (TRANSPOSED ? lane + c * STEP_LANES : 4 * lane + c)] = sum[e][c];
     __syncthreads();
     for (int32_t i = (int32_t)threadIdx.x; i < ROWS * STEP_COLS; i += THREADS) {
         const int64_t row = row0 + i / STEP_COLS, col = col0 + i % STEP_COLS;
@@ -187,34 +187,34 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <int EACH, bool TURNED>
+template <int EACH, bool TRANSPOSED>
 static void step_enqueue(struct queue *queue, int64_t rows, int64_t cols, int64_t depths,
                          const struct step_cut &cut, const float *left, int64_t left_stride,
                          const float *weights, float *pieces)
 {
     const unsigned tiles = blocks_for(rows, EACH * STEP_GROUPS) * blocks_for(cols, STEP_COLS);
     if (!queue->counting && queue->error == cudaSuccess) /* room for the next step's weights */
-        queue->error = cudaFuncSetAttribute(step_multiply<EACH, TURNED>,
+        queue->error = cudaFuncSetAttribute(step_multiply<EACH, TRANSPOSED>,
                                             cudaFuncAttributePreferredSharedMemoryCarveout,
                                             cudaSharedmemCarveoutMaxShared);
-    enqueue_early(queue, step_multiply<EACH, TURNED>, dim3(tiles, (unsigned)cut.pieces),
-                  dim3(THREADS), step_shared_floats<EACH, TURNED>() * sizeof(float), rows, cols,
+    enqueue_early(queue, step_multiply<EACH, TRANSPOSED>, dim3(tiles, (unsigned)cut.pieces),
+                  dim3(THREADS), step_shared_floats<EACH, TRANSPOSED>() * sizeof(float), rows, cols,
                   depths, cut.depth, left, left_stride, weights, pieces);
 }
 
 /* left[rows, depths] · weights, left's rows `left_stride` apart; the result lies in pieces, for
  * which `room` holds step_bytes. */
-template <bool TURNED>
+template <bool TRANSPOSED>
 static struct pieces step_product(struct queue *queue, int64_t rows, int64_t cols, int64_t depths,
                                   const float *left, int64_t left_stride, const float *weights,
                                   float *room)
 {
     const struct step_cut cut = step_cut_of(rows, cols, depths);
-    const auto launch = cut.each == 1   ? step_enqueue<1, TURNED>
-                        : cut.each == 2 ? step_enqueue<2, TURNED>
-                        : cut.each == 4 ? step_enqueue<4, TURNED>
-                        : cut.each == 5 ? step_enqueue<5, TURNED>
-                                        : step_enqueue<8, TURNED>;
+    const auto launch = cut.each == 1   ? step_enqueue<1, TRANSPOSED>
+                        : cut.each == 2 ? step_enqueue<2, TRANSPOSED>
+                        : cut.each == 4 ? step_enqueue<4, TRANSPOSED>
+                        : cut.each == 5 ? step_enqueue<5, TRANSPOSED>
+                                        : step_enqueue<8, TRANSPOSED>;
     launch(queue, rows, cols, depths, cut, left, left_stride, weights, room);
     return {room, cut.pieces, rows * cols};
 }

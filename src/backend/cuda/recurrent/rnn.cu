@@ -83,7 +83,7 @@ static __global__ void __launch_bounds__(THREADS)
         const bool active = seat.lives && sequence.active(seat.sample, step);
         if (seat.lives) {
             const float both = dy ? dh + dy[place] : dh;
-            const float slope = activation_slope(function, 0.0f, y[place]);
+            const float slope = activation_derivative(function, 0.0f, y[place]);
             const float gradient = active ? both * slope : 0.0f;
             seat.own[seat.unit] = dgates[place] = gradient;
         }
@@ -157,7 +157,7 @@ static __global__ void rnn_cell_grad(struct sequence sequence, int64_t step,
     {
         const int64_t sample = index / hidden, unit = index % hidden;
         const int64_t place = (sample * sequence.steps + step) * hidden + unit;
-        const float slope = activation_slope(function, 0.0f, y[place]);
+        const float slope = activation_derivative(function, 0.0f, y[place]);
         const float both = dy ? dh[index] + dy[place] : dh[index];
         dgates[place] = sequence.active(sample, step) ? both * slope : 0.0f;
     }

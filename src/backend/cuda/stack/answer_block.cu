@@ -59,7 +59,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
 #pragma unroll 4
                 for (int i = 0; i < layer.in; i++)
                     sum = fmaf(x[i], w[i * layer.out], sum);
-                sum = whole_activation(layer.function, sum);
+                sum = stack_activation(layer.function, sum);
                 if (l < net.layers - 1)
                     lines[(l + 1) % 2 * line + n * net.width + unit] = sum;
                 else

@@ -14,7 +14,7 @@ static const char *chain_to_answer(const struct plan *plan, struct chain *chain)
     const char *why = plan->program->op_by_op ? plan->program->op_by_op
                       : plan->program->whole  ? chain_find(plan->program, chain)
                                               : "each op is watched";
-    if (!why && !plan->whole) /* whole_prepare */
+    if (!why && !plan->stack) /* stack_prepare */
         why = plan->observer.level != OBSERVE_NOTHING ? "each op is watched"
               : chain->probabilities                  ? "it stores probabilities"
                                      : "its batch is more than the 512 threads of a block hold";
@@ -63,7 +63,7 @@ const char *answer_supports(const struct plan *plan, bool resident)
     describe_net(plan, &chain, &net);
     const int64_t most = (int64_t)plan->instance->device->properties.sharedMemPerBlockOptin;
     static_assert(GRID_THREADS == 512, "the text has this number");
-    if (plan->whole->kind != WHOLE_GRID)
+    if (plan->stack->kind != STACK_GRID)
         return answer_block_bytes(&net) <= 48 << 10
                    ? NULL
                    : "its weights and samples are more than 48 KB of shared memory";
@@ -125,7 +125,7 @@ static enum status capture_slot(struct plan *plan, uint32_t slot)
 
 enum status answer_prepare(struct plan *plan, enum answering answering)
 {
-    const bool narrow = plan->whole->kind != WHOLE_GRID, resident = answering == ANSWER_RESIDENT;
+    const bool narrow = plan->stack->kind != STACK_GRID, resident = answering == ANSWER_RESIDENT;
     struct chain chain;
     void *memory;
     chain_find(plan->program, &chain);
@@ -133,13 +133,13 @@ enum status answer_prepare(struct plan *plan, enum answering answering)
     NEED(answer);
     describe_net(plan, &chain, &answer->net);
     answer->resident = resident;
-    answer->grid = !narrow && grid_can_listen(&chain, answer->net.batch) ? plan->whole : NULL;
+    answer->grid = !narrow && grid_can_listen(&chain, answer->net.batch) ? plan->stack : NULL;
     const cudaDeviceProp *gpu = &plan->instance->device->properties;
     answer->queued = answering == ANSWER_QUEUED && answer->grid;
     answer->flows = !narrow && !resident && answer_flow_takes(&answer->net, gpu);
     answer->name = narrow && answer_warp_takes(&answer->net) ? "answer_warp_f32_cuda"
                    : narrow                                  ? "answer_block_f32_cuda"
-                   : resident || answer->queued              ? plan->whole->name
+                   : resident || answer->queued              ? plan->stack->name
                    : answer->flows                           ? "answer_flow_f32_cuda"
                                                              : "answer_layers_f32_cuda";
     answer->bytes = narrow || resident ? 0
@@ -165,7 +165,7 @@ enum status answer_prepare(struct plan *plan, enum answering answering)
 int32_t answer_launches(const struct plan *plan, int32_t op)
 {
     const struct answer *answer = plan->answer;
-    const bool narrow = plan->whole->kind != WHOLE_GRID;
+    const bool narrow = plan->stack->kind != STACK_GRID;
     struct chain chain;
     if (answer->resident || answer->queued)
         return 0;

@@ -60,7 +60,7 @@ struct flow_net {
 struct answer {
     const char *name;
     struct answer_net net;
-    struct whole *grid; /* not narrow: the kernel that stays; NULL: it cannot */
+    struct stack *grid; /* not narrow: the kernel that stays; NULL: it cannot */
     bool resident;
     bool queued;                       /* what can stay is sent by the first call */
     bool waits;                        /* a kernel has been launched, and not been told to leave */

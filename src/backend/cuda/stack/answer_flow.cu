@@ -249,7 +249,7 @@ template <int N> __device__ void flow_block<N>::begin(void)
         float sum = w[first.in * units + u];
         for (int i = 0; n < N && i < first.in; i++)
             sum = fmaf(question[i * 3 * PACKETS_OF + n], w[i * units + u], sum);
-        shared[net.at.x + e] = n < N ? whole_activation(first.function, sum) : 0.0f;
+        shared[net.at.x + e] = n < N ? stack_activation(first.function, sum) : 0.0f;
     }
     __syncthreads();
 }
@@ -328,9 +328,9 @@ template <int N> __device__ void flow_block<N>::hand_out(int l)
         const float b = layer.b ? __ldg(&layer.b[o]) : 0.0f;
         const float3 sum = packets_sum(net.layer[l].parts + p * layer.out + o, net.rows,
                                        PACKETS_OF * layer.out, number);
-        const float y[3] = {whole_activation(layer.function, sum.x + b),
-                            whole_activation(layer.function, sum.y + b),
-                            whole_activation(layer.function, sum.z + b)};
+        const float y[3] = {stack_activation(layer.function, sum.x + b),
+                            stack_activation(layer.function, sum.y + b),
+                            stack_activation(layer.function, sum.z + b)};
         if (!kept) {
             packet_put(&net.layer[l].y[p * layer.out + o], y[0], y[1], y[2], number);
             continue;
@@ -409,7 +409,7 @@ template <int N> __device__ void flow_block<N>::end(uint32_t slot)
                                      : sum.z) +
                         (last.b ? __ldg(&last.b[o]) : 0.0f);
         if (lane < 3 && n < net.batch)
-            note_put(net.mail.answer(slot) + n * last.out + o, whole_activation(last.function, y),
+            note_put(net.mail.answer(slot) + n * last.out + o, stack_activation(last.function, y),
                      call);
     }
     if (thread == 0) /* all have read it: there are packets of all */

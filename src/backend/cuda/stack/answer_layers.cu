@@ -104,7 +104,7 @@ static __device__ void add_slices(const struct layer_call &call, int i, int n, f
 #pragma unroll
         for (int k = 0; k < SLICES_MOST; k++)
             y[j] += part[k][j];
-        y[j] = whole_activation(call.below.function, y[j]);
+        y[j] = stack_activation(call.below.function, y[j]);
     }
 }
 
@@ -153,7 +153,7 @@ static __global__ void __launch_bounds__(FIRST_THREADS)
 #pragma unroll
                 for (int i = 0; i < FIRST_IN_MOST; i++)
                     sum = n < batch && i < in ? fmaf(x[n * in + i], w[k][i], sum) : sum;
-                y[o * samples + n] = whole_activation(layer.function, sum);
+                y[o * samples + n] = stack_activation(layer.function, sum);
             }
         }
     }
@@ -200,7 +200,7 @@ static __global__ void __launch_bounds__(LAST_THREADS)
     float y = call.layer.b ? __ldg(&call.layer.b[o]) : 0.0f;
     for (int k = 0; k < LAST_THREADS / 32; k++)
         y += parts[thread][k];
-    note_put(&call.answer[n * out + o], whole_activation(call.layer.function, y),
+    note_put(&call.answer[n * out + o], stack_activation(call.layer.function, y),
              note_number(note));
 }
 
@@ -268,7 +268,7 @@ static __device__ void give_outputs(const struct layer_call &call, uint32_t numb
             call.y[((int64_t)blockIdx.y * out + o) * N + n] = y;
         } else if (n < call.batch) {
             y += call.layer.b ? __ldg(&call.layer.b[o]) : 0.0f;
-            note_put(&call.answer[n * out + o], whole_activation(call.layer.function, y), number);
+            note_put(&call.answer[n * out + o], stack_activation(call.layer.function, y), number);
         }
     }
 }
@@ -421,7 +421,7 @@ static cudaError_t part_launch(void *kernel, void **arguments, dim3 grid, unsign
 static cudaError_t layer_launch(struct layer_call *call, const struct layer_cut *cut,
                                 int32_t samples, bool overlap, cudaStream_t stream)
 {
-    if (call->last && call->layer.out * samples <= LAST_SUMS) {
+    if (call->nhwc && call->layer.out * samples <= LAST_SUMS) {
         void *arguments[] = {call};
         return part_launch(samples == 1 ? (void *)answer_last<1> : (void *)answer_last<4>,
                            arguments, dim3(1), LAST_THREADS, 0, overlap, stream);

@@ -70,7 +70,7 @@ static __device__ float ascend(int layers, const float *weights, struct layer_bi
             float &sum = k % 2 ? odd : even;
             sum = fmaf(__shfl_sync(~0u, x, k, WIDTH), weights[k * WIDTH], sum);
         }
-        x = whole_activation((enum activation)(bits.functions >> 4 * l & 15), even + odd);
+        x = stack_activation((enum activation)(bits.functions >> 4 * l & 15), even + odd);
         x = bits.there >> l & 1 ? x : 0.0f;
     }
     return x;

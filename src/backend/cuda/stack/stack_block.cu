@@ -1,15 +1,15 @@
 /* stack_block.cu: a network whose layers are at most 32 wide, trained or asked by one block.
  *
  * A sample is a group of 8, 16 or 32 lanes; a lane is a unit of the layer at hand. Weights lie in
- * shared memory twice, by output for the way up and by input for the way down, so that a lane reads
- * its row in quadruples. A sample needs no other sample until the update: there, after one barrier,
- * each four weights to a unit are the work of one thread, which sums their gradients over the batch
- * in order. A second barrier ends the step. There may be more threads than samples have lanes,
- * which only update. What an optimiser keeps of weights lies in shared memory, too.
+ * shared memory twice, by output for the forward pass and by input for the backward pass, so that a
+ * lane reads its row in quadruples. A sample needs no other sample until the update: there, after
+ * one barrier, each four weights to a unit are the work of one thread, which sums their gradients
+ * over the batch in order. A second barrier ends the step. There may be more threads than samples
+ * have lanes, which only update. What an optimiser keeps of weights lies in shared memory, too.
  *
  * There is no bandwidth to speak of: a step is a chain of dependent operations, about 140 cycles a
- * layer on the way up and 90 on the way down. What does not depend on the chain (the next step's
- * samples, and the rows of those after) is fetched a step ahead. */
+ * layer on the forward pass and 90 on the backward pass. What does not depend on the chain (the
+ * next step's samples, and the rows of those after) is fetched a step ahead. */
 #include "backend/cuda/stack/stack_optimisers.h"
 
 /* The value of every lane of the group, which also goes to the sample's line. */
@@ -239,22 +239,22 @@ static __device__ float block_ascend(const struct block_net *net, const float *s
         gather<WIDTH>(y, line + BLOCK_X(WIDTH, l), all);
         const float sum =
             dot<WIDTH>(here + lane * BLOCK_STRIDE(WIDTH), all, here[BLOCK_BIAS(WIDTH) + lane]);
-        y = whole_activation(Kind::function(net, l), sum);
+        y = stack_activation(Kind::function(net, l), sum);
     }
     return y;
 }
 
 /* The gradient of the last outputs y down to the first layer's sums: all that the update needs. */
 template <typename Kind>
-static __device__ void block_descend(const struct block_net *net, const float *shared, float *line,
-                                     float gradient, float y)
+static __device__ void block_backward(const struct block_net *net, const float *shared, float *line,
+                                      float gradient, float y)
 {
     constexpr int WIDTH = Kind::WIDTH;
     const int lane = (int)threadIdx.x % WIDTH, layers = Kind::layers(net);
     float all[WIDTH];
 #pragma unroll
     for (int l = layers - 1; l >= 0; l--) {
-        gradient *= whole_slope(Kind::function(net, l), y);
+        gradient *= stack_derivative(Kind::function(net, l), y);
         gather<WIDTH>(gradient, line + BLOCK_D(WIDTH, layers, l), all);
         if (l == 0)
             return;
@@ -266,12 +266,12 @@ static __device__ void block_descend(const struct block_net *net, const float *s
 
 template <typename Kind, bool PLAIN>
 static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
-    whole_block(const __grid_constant__ struct block_net net, int64_t steps)
+    stack_block(const __grid_constant__ struct block_net net, int64_t steps)
 {
     constexpr int WIDTH = Kind::WIDTH;
     extern __shared__ float4 shared_quads[];
     float *shared = (float *)shared_quads;
-    const struct whole_step &step = net.step;
+    const struct stack_step &step = net.step;
     const struct block_layout &at = net.layout;
     const int lane = (int)threadIdx.x % WIDTH, n = (int)threadIdx.x / WIDTH;
     const int out = net.layer[step.layers - 1].out;
@@ -284,8 +284,8 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     struct ring loss = ring_of(step.loss), right = ring_of(step.right);
     uint32_t *answers = step.y ? step.y->data : NULL;
     const int32_t updates = step.count ? *step.count : 0;
-    const bool pace_is_fixed = !step.count || (PLAIN && whole_rate_is_fixed(&step));
-    const struct pace first = {PLAIN && step.count ? whole_rate(&step, updates) : 0.0f};
+    const bool pace_is_fixed = !step.count || (PLAIN && stack_rate_is_fixed(&step));
+    const struct pace first = {PLAIN && step.count ? stack_rate(&step, updates) : 0.0f};
     struct pace *paces = (struct pace *)&shared[at.paces];
     const bool works = (int)threadIdx.x < at.lanes;
     const bool reports = threadIdx.x / 32 == blockDim.x / 32 - 1;
@@ -320,7 +320,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
                     judge<WIDTH>(&step, plainly, there ? out : 0, y, now.target);
                 found[threadIdx.x] = make_float2(judged.loss, judged.right);
                 if (step.count)
-                    block_descend<Kind>(&net, shared, line, judged.gradient, y);
+                    block_backward<Kind>(&net, shared, line, judged.gradient, y);
             }
             now = next;
         }
@@ -341,7 +341,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     if (step.count)
         block_end<WIDTH, PLAIN>(&net, shared);
     if (threadIdx.x == 0)
-        whole_end(&step, steps);
+        stack_end(&step, steps);
 }
 
 template <int LAYERS> static void *block_kernel_for(enum activation hidden, enum activation last)
@@ -349,13 +349,13 @@ template <int LAYERS> static void *block_kernel_for(enum activation hidden, enum
     enum { SIGMOID = ACTIVATION_SIGMOID, NONE = ACTIVATION_NONE };
     enum { TANH = ACTIVATION_TANH, RELU = ACTIVATION_RELU };
     if (hidden == ACTIVATION_SIGMOID && last == ACTIVATION_SIGMOID)
-        return (void *)whole_block<block_kind<8, LAYERS, SIGMOID, SIGMOID>, true>;
+        return (void *)stack_block<block_kind<8, LAYERS, SIGMOID, SIGMOID>, true>;
     if (last != ACTIVATION_NONE)
         return NULL;
     switch (hidden) {
-    case ACTIVATION_SIGMOID: return (void *)whole_block<block_kind<8, LAYERS, SIGMOID, NONE>, true>;
-    case ACTIVATION_RELU: return (void *)whole_block<block_kind<8, LAYERS, RELU, NONE>, true>;
-    case ACTIVATION_TANH: return (void *)whole_block<block_kind<8, LAYERS, TANH, NONE>, true>;
+    case ACTIVATION_SIGMOID: return (void *)stack_block<block_kind<8, LAYERS, SIGMOID, NONE>, true>;
+    case ACTIVATION_RELU: return (void *)stack_block<block_kind<8, LAYERS, RELU, NONE>, true>;
+    case ACTIVATION_TANH: return (void *)stack_block<block_kind<8, LAYERS, TANH, NONE>, true>;
     default: return NULL;
     }
 }
@@ -366,9 +366,9 @@ using any_kind = block_kind<WIDTH, 0, AS_IT_COMES, AS_IT_COMES, SOFTMAX>;
 template <bool PLAIN, bool SOFTMAX> static void *block_kernel_of(int32_t width)
 {
     switch (width) {
-    case 8: return (void *)whole_block<any_kind<8, SOFTMAX>, PLAIN>;
-    case 16: return (void *)whole_block<any_kind<16, SOFTMAX>, PLAIN>;
-    default: return (void *)whole_block<any_kind<32, SOFTMAX>, PLAIN>;
+    case 8: return (void *)stack_block<any_kind<8, SOFTMAX>, PLAIN>;
+    case 16: return (void *)stack_block<any_kind<16, SOFTMAX>, PLAIN>;
+    default: return (void *)stack_block<any_kind<32, SOFTMAX>, PLAIN>;
     }
 }
 
@@ -393,19 +393,19 @@ static void *block_kernel(const struct block_net *net)
     return own ? own : block_kernel_of<true, false>(net->layout.width);
 }
 
-void block_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step)
+void block_prepare(struct stack *stack, const struct chain *chain, const struct stack_step *step)
 {
-    struct block_net *net = (struct block_net *)whole->net;
+    struct block_net *net = (struct block_net *)stack->net;
     net->step = *step;
-    net->rule = whole->rule;
+    net->rule = stack->rule;
     net->probabilities = chain->probabilities;
     block_lay_out(chain, step->batch, &net->layout);
-    memcpy(net->layer, whole->layer, sizeof net->layer);
+    memcpy(net->layer, stack->layer, sizeof net->layer);
 }
 
-cudaError_t block_launch(struct whole *whole, int64_t steps, cudaStream_t stream)
+cudaError_t block_launch(struct stack *stack, int64_t steps, cudaStream_t stream)
 {
-    struct block_net *net = (struct block_net *)whole->net;
+    struct block_net *net = (struct block_net *)stack->net;
     void *arguments[] = {net, &steps};
     void *kernel = block_kernel(net);
     cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,

@@ -2,13 +2,13 @@
  * team of four warps, one for each scheduler of a multiprocessor.
  *
  * A sample is a group of 8 lanes, so up to three warps have samples; a lane is a unit of the layer
- * at hand. It has the weights to its unit, for the way up, and those from it, for the way down, in
- * registers during a step, and gets what the other lanes of its group found by shuffles. What a
- * weight's gradient is made of, inputs and gradients of sums, goes to shared memory, samples beside
- * each other. After a barrier each weight is the work of one thread of the team, which has kept it
- * from the beginning: it adds up over the batch, in order, and writes the weight to where lanes
- * read it, once by output and once by input. A second barrier ends the step. The last warp has no
- * samples and adds up losses while the others are already in the next step.
+ * at hand. It has the weights to its unit, for the forward pass, and those from it, for the
+ * backward pass, in registers during a step, and gets what the other lanes of its group found by
+ * shuffles. What a weight's gradient is made of, inputs and gradients of sums, goes to shared
+ * memory, samples beside each other. After a barrier each weight is the work of one thread of the
+ * team, which has kept it from the beginning: it adds up over the batch, in order, and writes the
+ * weight to where lanes read it, once by output and once by input. A second barrier ends the step.
+ * The last warp has no samples and adds up losses while the others are already in the next step.
  *
  * Of plain sgd the gradient that comes down is already multiplied by the rate. What any other
  * optimiser keeps of a weight its thread has in registers, too, and the last warp works out the
@@ -31,7 +31,7 @@ template <int LAYERS> struct alignas(16) team_shared {
     float by_out[LAYERS][UNITS][ROW], by_in[LAYERS][UNITS][ROW];
     float x[LAYERS][UNITS][ROW], d[LAYERS][UNITS][ROW]; /* by sample */
     float ones[ROW];                                    /* what a bias is multiplied with */
-    float2 losses[2][TEAM_BATCH_MOST * UNITS];          /* of even and of odd steps */
+    float2 losses[2][FOUR_WARPS_BATCH_MOST * UNITS];    /* of even and of odd steps */
 };
 
 /* One weight, or one bias (its input is the layer's number of inputs). */
@@ -183,7 +183,7 @@ template <typename Kind> struct team_lane {
 
     __device__ void begin();
     __device__ float ascend(float x);
-    __device__ void descend(float gradient);
+    __device__ void backward(float gradient);
 };
 
 /* A row, of which so many are used. */
@@ -203,7 +203,7 @@ template <typename Kind> __device__ void team_lane<Kind>::begin()
             by_out[l][k] = by_in[l][k] = 0.0f;
 }
 
-/* What the way down needs is asked for when the first layer has what it needs. */
+/* What the backward pass needs is asked for when the first layer has what it needs. */
 template <typename Kind> __device__ float team_lane<Kind>::ascend(float x)
 {
     float bias[LAYERS];
@@ -231,11 +231,11 @@ template <typename Kind> __device__ float team_lane<Kind>::ascend(float x)
 }
 
 /* The gradient of the last outputs, of PLAIN times the rate, down to the first layer's sums. */
-template <typename Kind> __device__ void team_lane<Kind>::descend(float gradient)
+template <typename Kind> __device__ void team_lane<Kind>::backward(float gradient)
 {
 #pragma unroll
     for (int l = LAYERS - 1; l >= 0; l--) {
-        const float d = gradient * warp_slope(Kind::function(net, l), y[l]);
+        const float d = gradient * warp_derivative(Kind::function(net, l), y[l]);
         shared->d[l][unit][n] = d;
         if (l == 0)
             break;
@@ -253,7 +253,7 @@ template <typename Kind> __device__ void team_lane<Kind>::descend(float gradient
 static __device__ void team_report(const float2 *losses, struct ring *loss, struct ring *right)
 {
     float2 sum = {};
-    for (unsigned k = threadIdx.x % 32; k < TEAM_BATCH_MOST * UNITS; k += 32) {
+    for (unsigned k = threadIdx.x % 32; k < FOUR_WARPS_BATCH_MOST * UNITS; k += 32) {
         sum.x += losses[k].x;
         sum.y += losses[k].y;
     }
@@ -267,11 +267,11 @@ static __device__ void team_report(const float2 *losses, struct ring *loss, stru
 
 template <typename Kind, bool PLAIN>
 static __global__ void __launch_bounds__(TEAM)
-    whole_team(const __grid_constant__ struct block_net net, int64_t steps)
+    stack_four_warps(const __grid_constant__ struct block_net net, int64_t steps)
 {
     __shared__ struct team_shared<Kind::LAYERS> shared;
     __shared__ struct pace paces[PLAIN ? 1 : PACES];
-    const struct whole_step &step = net.step;
+    const struct stack_step &step = net.step;
     const int out = net.layer[Kind::LAYERS - 1].out;
     const int n = (int)threadIdx.x / UNITS;
     const bool there = n < step.batch, works = (int)threadIdx.x / 32 * 4 < step.batch;
@@ -281,8 +281,8 @@ static __global__ void __launch_bounds__(TEAM)
     struct ring loss = ring_of(step.loss), right = ring_of(step.right);
     uint32_t *answers = step.y ? step.y->data : NULL;
     const int32_t updates = step.count ? *step.count : 0;
-    const bool rate_is_fixed = !PLAIN || !step.count || whole_rate_is_fixed(&step);
-    float rate = PLAIN && step.count ? whole_rate(&step, updates) : 1.0f;
+    const bool rate_is_fixed = !PLAIN || !step.count || stack_rate_is_fixed(&step);
+    float rate = PLAIN && step.count ? stack_rate(&step, updates) : 1.0f;
     uint32_t place = (uint32_t)((step.feed->place + (uint64_t)n) % source.samples);
     struct team_member<Kind::LAYERS, PLAIN> member;
     struct team_lane<Kind> lane;
@@ -311,9 +311,9 @@ static __global__ void __launch_bounds__(TEAM)
                 const struct judged judged =
                     judge<UNITS>(&step, plainly, there ? out : 0, y, now.target);
                 if (!rate_is_fixed)
-                    rate = whole_rate(&step, updates + done);
+                    rate = stack_rate(&step, updates + done);
                 if (step.count)
-                    lane.descend(PLAIN ? rate * judged.gradient : judged.gradient);
+                    lane.backward(PLAIN ? rate * judged.gradient : judged.gradient);
                 shared.losses[done % 2][threadIdx.x] = make_float2(judged.loss, judged.right);
             }
             now = next;
@@ -333,7 +333,7 @@ static __global__ void __launch_bounds__(TEAM)
     if (step.count)
         member.end();
     if (threadIdx.x == 0)
-        whole_end(&step, steps);
+        stack_end(&step, steps);
 }
 
 template <int LAYERS, bool PLAIN>
@@ -341,13 +341,14 @@ static void *team_kernel_of(enum activation hidden, enum activation last)
 {
     enum { SIGMOID = ACTIVATION_SIGMOID, NONE = ACTIVATION_NONE };
     if (last == ACTIVATION_SIGMOID)
-        return (void *)whole_team<block_kind<UNITS, LAYERS, SIGMOID, SIGMOID>, PLAIN>;
+        return (void *)stack_four_warps<block_kind<UNITS, LAYERS, SIGMOID, SIGMOID>, PLAIN>;
     switch (hidden) {
     case ACTIVATION_SIGMOID:
-        return (void *)whole_team<block_kind<UNITS, LAYERS, SIGMOID, NONE>, PLAIN>;
+        return (void *)stack_four_warps<block_kind<UNITS, LAYERS, SIGMOID, NONE>, PLAIN>;
     case ACTIVATION_TANH:
-        return (void *)whole_team<block_kind<UNITS, LAYERS, ACTIVATION_TANH, NONE>, PLAIN>;
-    default: return (void *)whole_team<block_kind<UNITS, LAYERS, ACTIVATION_RELU, NONE>, PLAIN>;
+        return (void *)stack_four_warps<block_kind<UNITS, LAYERS, ACTIVATION_TANH, NONE>, PLAIN>;
+    default:
+        return (void *)stack_four_warps<block_kind<UNITS, LAYERS, ACTIVATION_RELU, NONE>, PLAIN>;
     }
 }
 
@@ -360,9 +361,9 @@ template <bool PLAIN> static void *team_kernel(const struct block_net *net)
                          : team_kernel_of<4, PLAIN>(hidden, last);
 }
 
-cudaError_t team_launch(struct whole *whole, int64_t steps, cudaStream_t stream)
+cudaError_t four_warps_launch(struct stack *stack, int64_t steps, cudaStream_t stream)
 {
-    struct block_net *net = (struct block_net *)whole->net;
+    struct block_net *net = (struct block_net *)stack->net;
     void *arguments[] = {net, &steps};
     void *kernel = net->rule.kind == OP_COUNT ? team_kernel<true>(net) : team_kernel<false>(net);
     return cudaLaunchKernel(kernel, dim3(1), dim3(TEAM), arguments, 0, stream);

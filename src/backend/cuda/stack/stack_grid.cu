@@ -3,9 +3,9 @@
  *
  * Blocks form a grid of rows × columns. Each owns a tile of every layer's weights for the whole
  * launch: the inputs of its row, the outputs of its column; as much of it as fits in shared memory,
- * the rest in device memory that stays in L2. Going up, a block makes its part of the sums of its
+ * the rest in device memory that stays in L2. Forward, a block makes its part of the sums of its
  * outputs; those in its column exchange them, and each adds them all up. In the next layer rows and
- * columns change places, so these outputs are the block's own inputs. Going down it is the same the
+ * columns change places, so these outputs are the block's own inputs. Backward it is the same the
  * other way: a block makes its part of the gradients of its inputs, those in its row exchange them.
  * The weights are updated in the same pass, with the gradient summed over the batch first. The last
  * layer is narrow: each block has all columns of its rows, and computes the loss as all others do.
@@ -41,7 +41,7 @@ template <int N> struct grid_block : grid_base<N, weight_tile<GRID_SETS_AT_ONCE(
     /* the first weights of the first layer that is exchanged */
     __device__ void ask_first(weights &held) const
     {
-        held.ask_up(tiles[net->layout.layer[0].whole], (int)threadIdx.x / 32);
+        held.ask_up(tiles[net->layout.layer[0].stack], (int)threadIdx.x / 32);
     }
     template <typename Meanwhile>
     __device__ void forward(uint32_t number, weights &held, Meanwhile meanwhile) const;
@@ -132,7 +132,7 @@ template <typename Meanwhile>
 __device__ void grid_block<N>::forward(uint32_t number, weights &held, Meanwhile meanwhile) const
 {
     const int last = net->step.layers - 1, warp = (int)threadIdx.x / 32;
-    const int alone = net->layout.layer[0].whole;
+    const int alone = net->layout.layer[0].stack;
 #pragma unroll 1
     for (int l = alone; l <= last; l++) {
         const auto &at = net->layout.layer[l];
@@ -155,7 +155,7 @@ __device__ void grid_block<N>::forward(uint32_t number, weights &held, Meanwhile
 template <int N> __device__ void grid_block<N>::backward(uint32_t number, weights &held) const
 {
     float *delta = &shared[net->layout.delta], *parts = &shared[net->layout.scratch];
-    const int last = net->step.layers - 1, alone = net->layout.layer[0].whole;
+    const int last = net->step.layers - 1, alone = net->layout.layer[0].stack;
 #pragma unroll 1
     for (int l = last; l >= alone; l--) {
         const struct weight_tile<SETS> &tile = tiles[l];
@@ -191,7 +191,7 @@ template <int N> __device__ void grid_block<N>::answer(uint32_t call) const
 
 template <int N>
 static __global__ void __launch_bounds__(GRID_THREADS, 1)
-    whole_grid(const __grid_constant__ struct grid_net net, int64_t steps)
+    stack_grid(const __grid_constant__ struct grid_net net, int64_t steps)
 {
     grid_steps<grid_block<N>>(net, steps);
 }
@@ -222,7 +222,7 @@ static __global__ void __launch_bounds__(GRID_THREADS, 1)
 
 template <int N> static void *kernel_for(bool listens)
 {
-    return listens ? (void *)grid_listener<N> : (void *)whole_grid<N>;
+    return listens ? (void *)grid_listener<N> : (void *)stack_grid<N>;
 }
 
 static void *grid_kernel(int32_t samples, bool listens)
@@ -242,14 +242,14 @@ uint64_t grid_bytes(const struct grid_layout *layout)
     return (uint64_t)layout->far_bytes + (uint64_t)layout->packets * sizeof(uint4);
 }
 
-void grid_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step,
+void grid_prepare(struct stack *stack, const struct chain *chain, const struct stack_step *step,
                   const struct grid_layout *layout)
 {
-    struct grid_net *net = (struct grid_net *)whole->net;
-    static_assert(sizeof *net <= WHOLE_NET_BYTES, "a kernel's parameters");
+    struct grid_net *net = (struct grid_net *)stack->net;
+    static_assert(sizeof *net <= STACK_NET_BYTES, "a kernel's parameters");
     const int64_t packets = 4 * grid_packets(layout->samples);
-    float *far = (float *)whole->memory;
-    uint4 *exchange = (uint4 *)(whole->memory + layout->far_bytes);
+    float *far = (float *)stack->memory;
+    uint4 *exchange = (uint4 *)(stack->memory + layout->far_bytes);
     net->relay = exchange;
     exchange += 2 * grid_relay_packets(chain, layout->samples);
     net->heard = (uint32_t *)exchange;
@@ -265,8 +265,8 @@ void grid_prepare(struct whole *whole, const struct chain *chain, const struct w
         net->layer[l].in = layer->in;
         net->layer[l].out = layer->out;
         net->layer[l].function = layer->activation;
-        net->layer[l].w = whole->layer[l].w;
-        net->layer[l].b = whole->layer[l].b;
+        net->layer[l].w = stack->layer[l].w;
+        net->layer[l].b = stack->layer[l].b;
         net->layer[l].far = far;
         net->layer[l].up = exchange;
         exchange += 2 * packets * rows * quads_of(layer->out) * copies;
@@ -294,13 +294,14 @@ static cudaError_t launch_grid(const struct grid_net *net, void *kernel, int thr
     return error;
 }
 
-cudaError_t grid_launch(struct whole *whole, int64_t steps, cudaStream_t stream)
+cudaError_t grid_launch(struct stack *stack, int64_t steps, cudaStream_t stream)
 {
-    struct grid_net *net = (struct grid_net *)whole->net;
+    struct grid_net *net = (struct grid_net *)stack->net;
     void *arguments[] = {net, &steps};
     const bool owns = net->layout.owns;
     const cudaError_t error = launch_grid(
-        net, owns ? own_kernel(net->layout.samples) : grid_kernel(net->layout.samples, false),
+        net,
+        owns ? grid_registers_kernel(net->layout.samples) : grid_kernel(net->layout.samples, false),
         owns ? (int)OWN_THREADS : (int)GRID_THREADS, arguments, stream);
     net->first += (uint32_t)steps;
     return error;
@@ -311,15 +312,15 @@ bool grid_can_listen(const struct chain *chain, int32_t batch)
     return batch * chain->layer[0].in <= GRID_THREADS;
 }
 
-void grid_listen(struct whole *whole, const struct mailbox *mail)
+void grid_listen(struct stack *stack, const struct mailbox *mail)
 {
-    ((struct grid_net *)whole->net)->mail = *mail;
+    ((struct grid_net *)stack->net)->mail = *mail;
 }
 
 /* The last launch has had the calls up to this one, and one number more to say that it leaves. */
-cudaError_t grid_launch_from(struct whole *whole, uint32_t call, cudaStream_t stream)
+cudaError_t grid_launch_from(struct stack *stack, uint32_t call, cudaStream_t stream)
 {
-    struct grid_net *net = (struct grid_net *)whole->net;
+    struct grid_net *net = (struct grid_net *)stack->net;
     void *arguments[] = {net};
     net->first += call - net->call + 1;
     net->call = call;

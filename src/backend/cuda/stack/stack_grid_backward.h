@@ -1,12 +1,12 @@
-/* stack_grid_backward.h: the way down through a block's tile of one layer (stack_grid_tile.h), and
- * what the blocks exchange after it. */
+/* stack_grid_backward.h: the backward pass through a block's tile of one layer (stack_grid_tile.h),
+ * and what the blocks exchange after it. */
 #ifndef PRONY_BACKEND_CUDA_STACK_GRID_BACKWARD_H
 #define PRONY_BACKEND_CUDA_STACK_GRID_BACKWARD_H
 
 #include "backend/cuda/stack/stack_grid_forward.h"
 
-/* A warp's part of a tile on the way down: some passes of eight quadruples of inputs. Eight lanes
- * are the quadruples, four lanes the columns of a set. */
+/* A warp's part of a tile on the backward pass: some passes of eight quadruples of inputs. Eight
+ * lanes are the quadruples, four lanes the columns of a set. */
 struct down_share {
     int group, quad, begin, end;
     bool inside; /* the lane has a quadruple that there is */
@@ -35,8 +35,8 @@ static __device__ void parts_put(const struct down_share &share, int quads, floa
             parts[((share.group * quads + share.quad) * 4 + k) * N + n] = dx[n];
 }
 
-/* The way down through the tile: gradients of its inputs as far as its columns make them, to parts,
- * and new weights. */
+/* The backward pass through the tile: gradients of its inputs as far as its columns make them, to
+ * parts, and new weights. */
 template <int N, int SETS>
 static __device__ void grid_down(const struct weight_tile<SETS> &tile, const float *x,
                                  const float *delta, float rate, bool wanted, float *parts)
@@ -75,7 +75,7 @@ static __device__ void grid_down(const struct weight_tile<SETS> &tile, const flo
                     dx[2 * N + n] = fmaf(w[s].z, dy[n], dx[2 * N + n]);
                     dx[3 * N + n] = fmaf(w[s].w, dy[n], dx[3 * N + n]);
                 }
-                quad_descend(w[s], g, rate);
+                quad_sgd(w[s], g, rate);
                 if (inside)
                     *at[s] = w[s];
                 w[s] = then[s];
@@ -99,8 +99,8 @@ static __device__ void grid_bias(const Tile &tile, const float *delta, float rat
     }
 }
 
-/* The way down through a last layer with at most four outputs, a thread an input: new weights, and
- * delta of the layer below, of which nothing has to be exchanged, in place of this layer's. */
+/* The backward pass through a last layer with at most four outputs, a thread an input: new weights,
+ * and delta of the layer below, of which nothing has to be exchanged, in place of this layer's. */
 template <int N, typename Tile>
 static __device__ void grid_down_narrow(const Tile &tile, const float *x, float *delta, float rate,
                                         enum activation function)
@@ -132,7 +132,7 @@ static __device__ void grid_down_narrow(const Tile &tile, const float *x, float 
         }
 #pragma unroll
         for (int n = 0; n < N; n++)
-            delta[i * DELTA<N> + n] = inside ? dx[n] * whole_slope(function, in[n]) : 0.0f;
+            delta[i * DELTA<N> + n] = inside ? dx[n] * stack_derivative(function, in[n]) : 0.0f;
     }
 }
 
@@ -164,8 +164,9 @@ static __device__ float3 down_sum(const Tile &tile, const uint4 *down, const flo
 #pragma unroll
     for (int k = 0; k < 3; k++)
         if (n0 + k < N)
-            dx[k] = i < tile.inputs ? dx[k] * whole_slope(function, x[input_place<N>(i, n0 + k)])
-                                    : 0.0f;
+            dx[k] = i < tile.inputs
+                        ? dx[k] * stack_derivative(function, x[input_place<N>(i, n0 + k)])
+                        : 0.0f;
     return make_float3(dx[0], dx[1], dx[2]);
 }
 

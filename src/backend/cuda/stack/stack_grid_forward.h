@@ -1,5 +1,6 @@
-/* stack_grid_forward.h: the way up through a block's tile of one layer (stack_grid_tile.h), what
- * the blocks exchange after it, and both ways through a layer of which nothing is exchanged. */
+/* stack_grid_forward.h: the forward pass through a block's tile of one layer (stack_grid_tile.h),
+ * what the blocks exchange after it, and both ways through a layer of which nothing is exchanged.
+ */
 #ifndef PRONY_BACKEND_CUDA_STACK_GRID_FORWARD_H
 #define PRONY_BACKEND_CUDA_STACK_GRID_FORWARD_H
 
@@ -28,7 +29,7 @@ static __device__ void quad_multiply(const float4 &w, const float (&in)[4 * N], 
 }
 
 /* The update of four weights by their gradients … */
-static __device__ void quad_descend(float4 &w, const float (&g)[4], float rate)
+static __device__ void quad_sgd(float4 &w, const float (&g)[4], float rate)
 {
     w.x = fmaf(-rate, g[0], w.x);
     w.y = fmaf(-rate, g[1], w.y);
@@ -47,7 +48,7 @@ static __device__ void quad_update(float4 &w, const float (&in)[4 * N], const fl
 #pragma unroll
         for (int k = 0; k < 4; k++)
             g[k] = fmaf(in[k * N + n], dy[n], g[k]);
-    quad_descend(w, g, rate);
+    quad_sgd(w, g, rate);
 }
 
 /* Where feature i of sample n lies among the inputs of a layer. */
@@ -168,7 +169,7 @@ static __device__ void grid_up_alone(const Tile &tile, const float *x, const flo
 #pragma unroll
         for (int n = 0; n < N; n++)
             to[input_place<N>(column, n)] =
-                column < tile.outputs ? whole_activation(function, sum[n] + bias[column]) : 0.0f;
+                column < tile.outputs ? stack_activation(function, sum[n] + bias[column]) : 0.0f;
     }
 }
 
@@ -244,9 +245,9 @@ static __device__ float3 up_sum(const Tile &tile, const uint4 *up, const float *
     const float3 sum = packets_sum(up + item, tile.rows, tile.up_apart, number);
     if (column >= tile.outputs)
         return make_float3(0.0f, 0.0f, 0.0f);
-    return make_float3(whole_activation(function, sum.x + bias[column]),
-                       whole_activation(function, sum.y + bias[column]),
-                       whole_activation(function, sum.z + bias[column]));
+    return make_float3(stack_activation(function, sum.x + bias[column]),
+                       stack_activation(function, sum.y + bias[column]),
+                       stack_activation(function, sum.z + bias[column]));
 }
 
 /* Outputs of the block's columns, [quadruple][4][N], quadruples `apart` from each other. */

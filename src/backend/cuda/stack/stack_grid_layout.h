@@ -22,7 +22,7 @@ enum {
 };
 
 /* Training with few samples: fewer threads, which own weights. A warp has every eighth set of four
- * columns, going up and going down; a line is eight quadruples of inputs. */
+ * columns, forward and backward; a line is eight quadruples of inputs. */
 enum {
     OWN_SAMPLES_MOST = 4,
     OWN_WIDTH_MOST = 320, /* of layers whose tiles fit into shared memory */
@@ -117,7 +117,7 @@ SIZE_INLINE int32_t grid_across(const struct grid_layout *layout, int32_t l)
 }
 
 /* As square as can be, as many as can be, none with too little to do. */
-static inline void grid_shape(const struct chain *chain, const struct whole_limits *limits,
+static inline void grid_shape(const struct chain *chain, const struct stack_limits *limits,
                               struct grid_layout *out)
 {
     const int32_t most = (quads_of(chain_widest(chain)) + GRID_SLICE_LEAST - 1) / GRID_SLICE_LEAST;
@@ -135,7 +135,7 @@ static inline void grid_shape(const struct chain *chain, const struct whole_limi
 }
 
 /* Keeps as many columns as fit in shared memory, about the same share of every layer. */
-static inline void grid_place_weights(const struct chain *chain, const struct whole_limits *limits,
+static inline void grid_place_weights(const struct chain *chain, const struct stack_limits *limits,
                                       int32_t at, struct grid_layout *layout)
 {
     const int32_t at_once = GRID_SETS_AT_ONCE(layout->samples);
@@ -191,7 +191,7 @@ static inline int32_t grid_parts(const struct chain *chain, const struct grid_la
 
 /* When threads own weights: narrow layers first, then about as many sets of every layer, each warp
  * as many as the others. */
-static inline void grid_place_owned(const struct chain *chain, const struct whole_limits *limits,
+static inline void grid_place_owned(const struct chain *chain, const struct stack_limits *limits,
                                     int32_t at, struct grid_layout *layout)
 {
     int32_t left = (limits->shared_bytes - GRID_OWN_BYTES) / 4 - GRID_SLACK - at;
@@ -240,7 +240,7 @@ static inline bool grid_can_hold(const struct chain *chain, const struct grid_la
 
 /* False: it does not fit, or its last layer is too wide. */
 static inline bool grid_lay_out_so(const struct chain *chain, int32_t batch, bool owns,
-                                   const struct whole_limits *limits, struct grid_layout *out)
+                                   const struct stack_limits *limits, struct grid_layout *out)
 {
     struct grid_layout layout;
     const int32_t samples = grid_samples(batch), last = chain->layers > 1 ? chain->layers - 1 : 0;
@@ -314,7 +314,7 @@ static inline bool grid_may_own(const struct chain *chain, int32_t batch, bool f
 }
 
 static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
-                                const struct whole_limits *limits, struct grid_layout *out)
+                                const struct stack_limits *limits, struct grid_layout *out)
 {
     const bool can = grid_lay_out_so(chain, batch, false, limits, out);
     struct grid_layout owned;

@@ -4,7 +4,7 @@
  * A warp has every eighth set of four columns of a block's tile. Eight lanes share a line of eight
  * quadruples of inputs, four lanes the columns of a set. One layer stays in registers; of the
  * others some sets of each warp are in shared memory, the rest in L2, from where they are asked for
- * before the layer begins. Going down, a block first makes its part of the
+ * before the layer begins. Backward, a block first makes its part of the
  * gradients of its inputs and sends it, then updates its weights while packets are on their way.
  *
  * A register that is spilled costs more than it seems: shared memory leaves L1 28 KB, from where
@@ -113,7 +113,7 @@ struct own_weights {
     }
 };
 
-/* --- The way up. */
+/* --- The forward pass. */
 
 /* Adds up over the eight lanes of a line sums of S sets, [S][N], so that each lane has one set's,
  * at most; which, or S_NONE. */
@@ -237,11 +237,11 @@ static __device__ void own_take_narrow(const struct own_tile &tile, const float 
         const float all = warp_sum(sum[k]);
         const int n = item % PACKETS<N> * 3 + k;
         if (n < N && threadIdx.x % 32 == 0)
-            y[column * N + n] = whole_activation(function, all + bias[column]);
+            y[column * N + n] = stack_activation(function, all + bias[column]);
     }
 }
 
-/* --- The way down. */
+/* --- The backward pass. */
 
 /* delta of `some` of S sets, from `first` on; 0 where there is none. */
 template <int N, int S>
@@ -463,7 +463,7 @@ template <int N> struct own_block : grid_base<N, own_tile> {
     __device__ void begin(weights &own) const;
     __device__ void ask_first(weights &own) const
     {
-        own.ask(tiles[net->layout.layer[0].whole]);
+        own.ask(tiles[net->layout.layer[0].stack]);
     }
     template <typename Meanwhile>
     __device__ void forward(uint32_t number, weights &own, Meanwhile meanwhile) const;
@@ -527,7 +527,7 @@ template <int N>
 template <typename Meanwhile>
 __device__ void own_block<N>::forward(uint32_t number, weights &own, Meanwhile meanwhile) const
 {
-    const int last = net->step.layers - 1, alone = net->layout.layer[0].whole;
+    const int last = net->step.layers - 1, alone = net->layout.layer[0].stack;
 #pragma unroll 1
     for (int l = alone; l <= last; l++) {
         const struct own_tile &tile = tiles[l];
@@ -563,7 +563,7 @@ __device__ void own_block<N>::forward(uint32_t number, weights &own, Meanwhile m
 template <int N> __device__ void own_block<N>::backward(uint32_t number, weights &own) const
 {
     float *delta = &shared[net->layout.delta], *parts = &shared[net->layout.scratch];
-    const int last = net->step.layers - 1, alone = net->layout.layer[0].whole;
+    const int last = net->step.layers - 1, alone = net->layout.layer[0].stack;
 #pragma unroll 1
     for (int l = last; l >= alone; l--) {
         const struct own_tile &tile = tiles[l];
@@ -604,12 +604,12 @@ template <int N> __device__ void own_block<N>::backward(uint32_t number, weights
 
 template <int N>
 static __global__ void __launch_bounds__(OWN_THREADS, 1)
-    whole_own(const __grid_constant__ struct grid_net net, int64_t steps)
+    stack_grid_registers(const __grid_constant__ struct grid_net net, int64_t steps)
 {
     grid_steps<own_block<N>>(net, steps);
 }
 
-void *own_kernel(int32_t samples)
+void *grid_registers_kernel(int32_t samples)
 {
-    return samples == 3 ? (void *)whole_own<3> : (void *)whole_own<4>;
+    return samples == 3 ? (void *)stack_grid_registers<3> : (void *)stack_grid_registers<4>;
 }

@@ -6,6 +6,6 @@
 #include <stdint.h>
 
 /* As stack_grid.cu's, with OWN_THREADS; for layouts that say so. */
-void *own_kernel(int32_t samples);
+void *grid_registers_kernel(int32_t samples);
 
 #endif

@@ -25,7 +25,7 @@ static __device__ float warp_max(float value)
  * sample's share of the step's loss and of the right answers. y is [out][N]; targets are [N][out],
  * or labels. */
 template <int N>
-static __device__ float2 grid_judge(const struct whole_step *step, int out, int n, float y,
+static __device__ float2 grid_judge(const struct stack_step *step, int out, int n, float y,
                                     const float *target, enum activation function, float *delta)
 {
     const int lane = (int)threadIdx.x % 32;
@@ -54,7 +54,7 @@ static __device__ float2 grid_judge(const struct whole_step *step, int out, int 
     }
     if (lane < 4 * round_up(quads_of(out), GRID_SETS_AT_ONCE(N)))
         delta[lane * DELTA<N> + n] =
-            counts ? step->gradient * gradient * whole_slope(function, y) : 0.0f;
+            counts ? step->gradient * gradient * stack_derivative(function, y) : 0.0f;
     return make_float2(warp_sum(counts ? loss : 0.0f), warp_sum(counts ? right : 0.0f));
 }
 
@@ -101,7 +101,7 @@ template <int N> struct data_intake {
 template <int N>
 static __device__ struct data_intake<N> intake_of(const struct grid_net *net,
                                                   const struct tile_place &tile) {
-    const struct whole_step &step = net->step;
+    const struct stack_step &step = net->step;
     struct data_intake<N> intake;
     intake.inputs_at = step.x->data;
     intake.targets_at = step.target ? step.target->data : NULL;
@@ -240,7 +240,7 @@ static __device__ void grid_steps(const struct grid_net &net, int64_t steps)
     constexpr int N = Block::SAMPLES, THREADS = Block::THREADS;
     extern __shared__ float4 shared_quads[];
     float *shared = (float *)shared_quads;
-    const struct whole_step &step = net.step;
+    const struct stack_step &step = net.step;
     const int thread = (int)threadIdx.x;
     const bool has_sample = thread < step.batch;
     const uint64_t samples = step.feed->samples, jump = (uint64_t)step.batch % samples;
@@ -254,7 +254,7 @@ static __device__ void grid_steps(const struct grid_net &net, int64_t steps)
     uint32_t *rows = (uint32_t *)&shared[net.layout.taken]; /* of even and of odd steps */
 
     if (step.count)
-        block.rate = whole_rate(&step, updates);
+        block.rate = stack_rate(&step, updates);
     block.settle();
     if (thread == 0) {
         loss = ring_of(step.loss);
@@ -262,9 +262,9 @@ static __device__ void grid_steps(const struct grid_net &net, int64_t steps)
         intake = intake_of<N>(&net, block.tiles[0]);
     }
     if (has_sample) {
-        rows[thread] = whole_row(step.feed, place);
-        place = whole_move(place, jump, samples);
-        rows[GRID_BATCH_MOST + thread] = whole_row(step.feed, place);
+        rows[thread] = stack_row(step.feed, place);
+        place = stack_move(place, jump, samples);
+        rows[GRID_BATCH_MOST + thread] = stack_row(step.feed, place);
     }
     __syncthreads();
     const uint32_t before = thread == 0 ? atomicAdd(net.came, 1u) : 0; /* the feed has been read */
@@ -283,7 +283,7 @@ static __device__ void grid_steps(const struct grid_net &net, int64_t steps)
         uint32_t row_after = 0;
         block.first_layer(number, step.count && done > 0);
         block.forward(number, held, [&] {
-            place = whole_move(place, jump, samples);
+            place = stack_move(place, jump, samples);
             if (has_sample)
                 row_after = intake.row(place);
             if (thread < intake.all)
@@ -300,8 +300,8 @@ static __device__ void grid_steps(const struct grid_net &net, int64_t steps)
         if (has_sample)
             now_rows[thread] = row_after;
         if (step.count) {
-            if (!whole_rate_is_fixed(&step))
-                block.rate = whole_rate(&step, updates + (int32_t)done);
+            if (!stack_rate_is_fixed(&step))
+                block.rate = stack_rate(&step, updates + (int32_t)done);
             block.backward(number, held);
         } else {
             block.ask_first(held);
@@ -316,7 +316,7 @@ static __device__ void grid_steps(const struct grid_net &net, int64_t steps)
         block.end(held);
     if (thread == 0 && is_last) {
         *net.came = 0;
-        whole_end(&step, steps);
+        stack_end(&step, steps);
     }
 }
 

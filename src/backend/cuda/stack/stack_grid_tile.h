@@ -9,7 +9,7 @@
 #include "backend/cuda/stack/stack_run.h"
 
 struct grid_net {
-    struct whole_step step;
+    struct stack_step step;
     struct grid_layout layout;
     uint32_t first;      /* the number of the launch's first step; never the same twice */
     struct mailbox mail; /* where calls come from, … */
@@ -75,13 +75,13 @@ static __device__ void place_tile(const struct grid_net *net, int l, struct tile
 {
     const struct grid_layout &layout = net->layout;
     const int row = (int)blockIdx.x / layout.columns, column = (int)blockIdx.x % layout.columns;
-    const bool turned = l % 2, copied = layout.layer[l].copied;
+    const bool transposed = l % 2, copied = layout.layer[l].copied;
     const int inputs = quads_of(net->layer[l].in), outputs = quads_of(net->layer[l].out);
     tile.rows = grid_sharers(&layout, l);
     tile.columns = grid_across(&layout, l);
-    tile.row = (turned ? column : row) % tile.rows;
-    tile.column = turned ? row : column;
-    const bool first = (turned ? column : row) == 0, foremost = !copied || tile.column == 0;
+    tile.row = (transposed ? column : row) % tile.rows;
+    tile.column = transposed ? row : column;
+    const bool first = (transposed ? column : row) == 0, foremost = !copied || tile.column == 0;
     tile.keeps_weights = foremost && (first || !layout.layer[l].whole);
     tile.keeps_biases = foremost && first;
     tile.quad0 = slice(inputs, tile.row, tile.rows);
@@ -111,8 +111,8 @@ template <int SETS> struct alignas(16) weight_tile : tile_place {
     int near;          /* sets of each pass that are in shared memory */
     float4 *set[SETS]; /* where each set of the first pass lies … */
     int stride[SETS];  /* … and how far it is to the same place in the next pass */
-    /* On the way down warps share the inputs, eight quadruples each, and where these are few also
-     * the passes: so many lines of inputs × groups of passes; and which group a warp is in. */
+    /* On the backward pass warps share the inputs, eight quadruples each, and where these are few
+     * also the passes: so many lines of inputs × groups of passes; and which group a warp is in. */
     int lines, groups, each;
     uint8_t group[GRID_WARPS];
 

@@ -2,7 +2,7 @@
  * many steps in a launch, the data resident.
  *
  * There are kernels for what fits one multiprocessor (stack_warp.cu, stack_four_warps.cu,
- * stack_block.cu), for many samples of that (stack_data_parallel.cu) and for wide layers
+ * stack_block.cu), for many samples of that (stack_replicas.cu) and for wide layers
  * (stack_grid.cu, stack_grid_registers.cu). stack_choice.h says which takes what, without a GPU;
  * this file is what they share on the device. */
 #ifndef PRONY_BACKEND_CUDA_STACK_KERNEL_H
@@ -15,7 +15,7 @@
 
 /* What is not about layers: where a step's data come from and what becomes of its results. Views
  * are those of the plan; NULL where the program has no such op. */
-struct whole_step {
+struct stack_step {
     int32_t batch, layers;
     struct feed *feed;
     const struct feed_view *x, *target;
@@ -32,26 +32,26 @@ struct whole_step {
 };
 
 /* The rate of update number `count`, as launch_schedule has it. */
-static __device__ __noinline__ float whole_rate(const struct whole_step *step, int32_t count)
+static __device__ __noinline__ float stack_rate(const struct stack_step *step, int32_t count)
 {
     double factor = schedule_factor(step->schedule_kind, step->warmup, step->period,
                                     (double)step->schedule_factor, count);
     return (float)(step->control->rate * (double)step->schedule_scale * factor);
 }
 
-static inline __device__ bool whole_rate_is_fixed(const struct whole_step *step)
+static inline __device__ bool stack_rate_is_fixed(const struct stack_step *step)
 {
     return step->schedule_kind == SCHEDULE_CONSTANT && step->warmup == 0;
 }
 
 /* The row of the data that is sample number `sample` (already within the samples). */
-static inline __device__ uint32_t whole_row(const struct feed *feed, uint64_t sample)
+static inline __device__ uint32_t stack_row(const struct feed *feed, uint64_t sample)
 {
     return feed->order ? __ldg(&feed->order[sample]) : (uint32_t)sample;
 }
 
 /* The place `ahead` samples behind `place`, wrapped; `ahead` is less than the samples. */
-static inline __device__ uint64_t whole_move(uint64_t place, uint64_t ahead, uint64_t samples)
+static inline __device__ uint64_t stack_move(uint64_t place, uint64_t ahead, uint64_t samples)
 {
     place += ahead;
     return place >= samples ? place - samples : place;
@@ -64,15 +64,15 @@ static __device__ __noinline__ float other_activation(enum activation function, 
     return activation_value(function, x);
 }
 
-static __device__ __noinline__ float other_slope(enum activation function, float y)
+static __device__ __noinline__ float other_derivative(enum activation function, float y)
 {
-    return activation_slope(function, 0.0f, y);
+    return activation_derivative(function, 0.0f, y);
 }
 
 /* 1/(1 + e^-x) by the special-function unit, which is what a chain of dependent layers waits for:
  * about 4 units in the last place. Numbers too small to be normal are 0, which saves looking for
  * them on both ways into that unit: 1 + e^-x is none, and an output of 10⁻³⁸ is as good as 0. */
-static inline __device__ float whole_sigmoid(float x)
+static inline __device__ float stack_sigmoid(float x)
 {
     const float minus_log2_e = -1.44269504088896340736f;
     float power, y;
@@ -81,23 +81,23 @@ static inline __device__ float whole_sigmoid(float x)
     return y;
 }
 
-static inline __device__ float whole_activation(enum activation function, float x)
+static inline __device__ float stack_activation(enum activation function, float x)
 {
     if (function == ACTIVATION_SIGMOID)
-        return whole_sigmoid(x);
+        return stack_sigmoid(x);
     if (function == ACTIVATION_RELU)
         return relu(x);
     return function == ACTIVATION_NONE ? x : other_activation(function, x);
 }
 
-/* As activation_slope, the likeliest functions first. */
-static inline __device__ float whole_slope(enum activation function, float y)
+/* As activation_derivative, the likeliest functions first. */
+static inline __device__ float stack_derivative(enum activation function, float y)
 {
     if (function == ACTIVATION_SIGMOID)
         return y * (1.0f - y);
     if (function == ACTIVATION_RELU)
         return y > 0.0f ? 1.0f : 0.0f;
-    return function == ACTIVATION_NONE ? 1.0f : other_slope(function, y);
+    return function == ACTIVATION_NONE ? 1.0f : other_derivative(function, y);
 }
 
 /* One level of a sum over lanes: of two halves, each lane keeps one and adds its partner's, whose
@@ -146,7 +146,7 @@ static inline __device__ void ring_put(struct ring *ring, float value)
 }
 
 /* After the last step of a launch, by one thread. */
-static inline __device__ void whole_end(const struct whole_step *step, int64_t steps)
+static inline __device__ void stack_end(const struct stack_step *step, int64_t steps)
 {
     step->feed->place += (uint64_t)(steps * step->batch);
     if (step->loss && step->loss->data)

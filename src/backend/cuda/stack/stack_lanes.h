@@ -8,7 +8,7 @@
 #include "backend/cuda/stack/stack_run.h"
 
 struct block_net {
-    struct whole_step step;
+    struct stack_step step;
     struct block_layout layout;
     bool probabilities;   /* it stores the softmax of its outputs */
     struct any_rule rule; /* of kind OP_COUNT: plain sgd, or nothing is trained */
@@ -39,12 +39,12 @@ struct block_kind {
 /* tanh is known when these are compiled, and need not be called. */
 static inline __device__ float warp_activation(enum activation function, float x)
 {
-    return function == ACTIVATION_TANH ? tanhf(x) : whole_activation(function, x);
+    return function == ACTIVATION_TANH ? tanhf(x) : stack_activation(function, x);
 }
 
-static inline __device__ float warp_slope(enum activation function, float y)
+static inline __device__ float warp_derivative(enum activation function, float y)
 {
-    return function == ACTIVATION_TANH ? 1.0f - y * y : whole_slope(function, y);
+    return function == ACTIVATION_TANH ? 1.0f - y * y : stack_derivative(function, y);
 }
 
 template <int WIDTH> static __device__ float group_max(float value)
@@ -79,7 +79,7 @@ template <int WIDTH> static __device__ float group_softmax(int out, float y)
 
 /* The losses that are seldom asked for of narrow networks; called, not repeated. */
 template <int WIDTH>
-static __device__ __noinline__ struct judged judge_others(const struct whole_step *step,
+static __device__ __noinline__ struct judged judge_others(const struct stack_step *step,
                                                           bool counts, float y, float target)
 {
     const int lane = (int)threadIdx.x % WIDTH, label = __float_as_int(target);
@@ -99,14 +99,14 @@ static __device__ __noinline__ struct judged judge_others(const struct whole_ste
 }
 
 /* The mean square, and nobody asks what is right: what a step pays one branch for. */
-static inline __device__ bool judges_plainly(const struct whole_step *step)
+static inline __device__ bool judges_plainly(const struct stack_step *step)
 {
     return step->loss_kind == OP_mse && step->right_kind == OP_COUNT;
 }
 
 /* `target` is a number, or the bits of a label. Lanes from `out` on get zeros. */
 template <int WIDTH>
-static __device__ struct judged judge(const struct whole_step *step, bool plainly, int out, float y,
+static __device__ struct judged judge(const struct stack_step *step, bool plainly, int out, float y,
                                       float target)
 {
     const int lane = (int)threadIdx.x % WIDTH, label = __float_as_int(target);

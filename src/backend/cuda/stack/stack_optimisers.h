@@ -1,5 +1,5 @@
 /* stack_optimisers.h: optimisers in kernels of many steps (stack_four_warps.cu, stack_block.cu,
- * stack_data_parallel.cu): the update of one weight by whichever was asked for, and what it must
+ * stack_replicas.cu): the update of one weight by whichever was asked for, and what it must
  * know of each step. */
 #ifndef PRONY_BACKEND_CUDA_STACK_OPTIMISERS_H
 #define PRONY_BACKEND_CUDA_STACK_OPTIMISERS_H
@@ -32,7 +32,7 @@ static inline __device__ void rule_visit(const struct any_rule &rule, Visit visi
 /* By one warp: the paces of the steps from update number `count` on. A power in double takes about
  * as long as a step: 32 lanes make both powers of 16 steps at once. PLAIN: sgd's. */
 template <bool PLAIN>
-static __device__ __noinline__ void paces_make(const struct whole_step *step,
+static __device__ __noinline__ void paces_make(const struct stack_step *step,
                                                const struct any_rule *rule, int32_t count,
                                                struct pace *paces)
 {
@@ -42,7 +42,7 @@ static __device__ __noinline__ void paces_make(const struct whole_step *step,
         paces[k].seen[squares] = adam_seen(rule->adam, squares, count + k);
     if (squares)
         return;
-    paces[k].rate = whole_rate(step, count + k);
+    paces[k].rate = stack_rate(step, count + k);
     paces[k].count = count + k;
 }
 

@@ -9,9 +9,9 @@ extern "C" {
 }
 
 /* Without a device: of the one the kernels were made on. */
-static struct whole_limits limits_of(const struct device *device)
+static struct stack_limits limits_of(const struct device *device)
 {
-    struct whole_limits limits = {132, 227 * 1024};
+    struct stack_limits limits = {132, 227 * 1024};
     if (device) {
         limits.multiprocessors = device->properties.multiProcessorCount;
         limits.shared_bytes = (int32_t)device->properties.sharedMemPerBlockOptin;
@@ -23,7 +23,7 @@ static struct whole_limits limits_of(const struct device *device)
 static const char *why_none(const struct chain *chain, int32_t batch)
 {
     static_assert(GRID_BATCH_MOST == 12 && GRID_LAST_MOST == 32, "the texts have these numbers");
-    if (!whole_can_activate(chain))
+    if (!stack_can_activate(chain))
         return "the slope of gelu needs what kernels for whole steps do not keep";
     if (chain->probabilities)
         return "it stores probabilities, and what makes them in whole steps is one block alone: "
@@ -41,14 +41,14 @@ static const char *why_none(const struct chain *chain, int32_t batch)
                                    : "it does not fit the multiprocessors' shared memory";
 }
 
-const char *whole_supports(const struct device *device, const struct program *program)
+const char *stack_supports(const struct device *device, const struct program *program)
 {
     struct chain chain;
-    const struct whole_limits limits = limits_of(device);
+    const struct stack_limits limits = limits_of(device);
     const char *why = chain_find(program, &chain);
     if (why)
         return why;
-    return whole_choose(&chain, program->batch, &limits) == WHOLE_NONE
+    return stack_choose(&chain, program->batch, &limits) == STACK_NONE
                ? why_none(&chain, program->batch)
                : NULL;
 }
@@ -64,10 +64,10 @@ static struct feed_view *view_of(const struct plan *plan, int32_t tensor)
     return tensor < 0 ? NULL : &plan->views[tensor];
 }
 
-static struct whole_step step_of(const struct plan *plan, const struct chain *chain)
+static struct stack_step step_of(const struct plan *plan, const struct chain *chain)
 {
     const struct program *program = plan->program;
-    struct whole_step step = {};
+    struct stack_step step = {};
     step.batch = program->batch;
     step.layers = chain->layers;
     step.feed = plan->feed;
@@ -102,36 +102,37 @@ static struct whole_step step_of(const struct plan *plan, const struct chain *ch
     return step;
 }
 
-enum status whole_prepare(struct plan *plan, enum answering answering)
+enum status stack_prepare(struct plan *plan, enum answering answering)
 {
     static const char *const names[] = {"",
                                         "whole_warp_f32_cuda",
                                         "whole_team_f32_cuda",
                                         "whole_block_f32_cuda",
                                         "whole_many_f32_cuda",
-                                        "whole_grid_f32_cuda"}; /* by enum whole_kind */
+                                        "whole_grid_f32_cuda"}; /* by enum stack_kind */
     const struct program *program = plan->program;
-    const struct whole_limits limits = limits_of(plan->instance->device);
+    const struct stack_limits limits = limits_of(plan->instance->device);
     struct chain chain;
-    struct many_layout many;
+    struct replicas_layout replicas;
     struct grid_layout grid;
     if (chain_find(program, &chain))
         FAIL(STATUS_INPUT, "the program '%s' is marked whole and is no stack of layers",
              program->name);
-    const enum whole_kind kind = whole_choose(&chain, program->batch, &limits);
-    if (answering != ANSWER_STEPS && (chain.probabilities || kind == WHOLE_MANY))
+    const enum stack_kind kind = stack_choose(&chain, program->batch, &limits);
+    if (answering != ANSWER_STEPS && (chain.probabilities || kind == STACK_REPLICAS))
         return STATUS_OK; /* calls are a graph of its ops, which no launch for steps beats */
-    struct whole *whole = (struct whole *)arena_array(&plan->arena, 1, sizeof *whole);
-    NEED(whole);
-    whole->kind = kind;
-    whole->name = names[whole->kind];
-    if (whole->kind == WHOLE_GRID && grid_lay_out(&chain, program->batch, &limits, &grid)) {
-        whole->bytes = grid_bytes(&grid);
-        whole->name = grid.owns ? "whole_own_f32_cuda" : whole->name;
+    struct stack *stack = (struct stack *)arena_array(&plan->arena, 1, sizeof *stack);
+    NEED(stack);
+    stack->kind = kind;
+    stack->name = names[stack->kind];
+    if (stack->kind == STACK_GRID && grid_lay_out(&chain, program->batch, &limits, &grid)) {
+        stack->bytes = grid_bytes(&grid);
+        stack->name = grid.owns ? "whole_own_f32_cuda" : stack->name;
     }
-    if (whole->kind == WHOLE_MANY && many_lay_out(&chain, program->batch, &limits, &many))
-        whole->bytes = many_bytes(&many);
-    plan->whole = whole;
+    if (stack->kind == STACK_REPLICAS &&
+        replicas_lay_out(&chain, program->batch, &limits, &replicas))
+        stack->bytes = replicas_bytes(&replicas);
+    plan->stack = stack;
     return STATUS_OK;
 }
 
@@ -144,22 +145,22 @@ static void locate_states(const struct plan *plan, const struct chain *chain, in
         out[s] = (float *)cuda_locate(plan, op_output(program, &program->ops[place], 2 + s), 0);
 }
 
-enum status whole_begin(struct plan *plan)
+enum status stack_begin(struct plan *plan)
 {
-    const struct whole_limits limits = limits_of(plan->instance->device);
-    struct whole *whole = plan->whole;
+    const struct stack_limits limits = limits_of(plan->instance->device);
+    struct stack *stack = plan->stack;
     struct chain chain;
-    struct many_layout many;
+    struct replicas_layout replicas;
     struct grid_layout grid;
     void *memory;
     chain_find(plan->program, &chain);
-    TRY(cuda_alloc(plan->instance->device, whole->bytes, "the whole step's kernel", &memory));
-    whole->memory = (char *)memory;
-    whole->rule.kind = OP_COUNT;
+    TRY(cuda_alloc(plan->instance->device, stack->bytes, "the whole step's kernel", &memory));
+    stack->memory = (char *)memory;
+    stack->rule.kind = OP_COUNT;
     if (chain.optimiser >= 0)
-        whole->rule = rule_of(&plan->program->ops[chain.optimiser]);
+        stack->rule = rule_of(&plan->program->ops[chain.optimiser]);
     for (int32_t l = 0; l < chain.layers; l++) {
-        struct learnt_layer *layer = &whole->layer[l];
+        struct learnt_layer *layer = &stack->layer[l];
         layer->in = chain.layer[l].in;
         layer->out = chain.layer[l].out;
         layer->function = chain.layer[l].activation;
@@ -168,34 +169,35 @@ enum status whole_begin(struct plan *plan)
         locate_states(plan, &chain, chain.layer[l].update, layer->states_w);
         locate_states(plan, &chain, chain.layer[l].update_b, layer->states_b);
     }
-    const struct whole_step step = step_of(plan, &chain);
-    if (whole->kind == WHOLE_GRID && grid_lay_out(&chain, step.batch, &limits, &grid))
-        grid_prepare(whole, &chain, &step, &grid);
-    else if (whole->kind == WHOLE_MANY && many_lay_out(&chain, step.batch, &limits, &many))
-        many_prepare(whole, &step, &many);
+    const struct stack_step step = step_of(plan, &chain);
+    if (stack->kind == STACK_GRID && grid_lay_out(&chain, step.batch, &limits, &grid))
+        grid_prepare(stack, &chain, &step, &grid);
+    else if (stack->kind == STACK_REPLICAS &&
+             replicas_lay_out(&chain, step.batch, &limits, &replicas))
+        replicas_prepare(stack, &step, &replicas);
     else
-        block_prepare(whole, &chain, &step);
+        block_prepare(stack, &chain, &step);
     return STATUS_OK;
 }
 
-enum status whole_run(struct plan *plan, int64_t steps)
+enum status stack_run(struct plan *plan, int64_t steps)
 {
     /* of a launch: nobody waits for seconds to stop it */
     enum { STEPS_MOST = 1 << 16, SAMPLES_MOST = 1 << 30 };
-    static cudaError_t (*const launches[])(struct whole *, int64_t, cudaStream_t) = {
-        NULL,         warp_launch, team_launch,
-        block_launch, many_launch, grid_launch}; /* by enum whole_kind */
-    struct whole *whole = plan->whole;
+    static cudaError_t (*const launches[])(struct stack *, int64_t, cudaStream_t) = {
+        NULL,         warp_launch,     four_warps_launch,
+        block_launch, replicas_launch, grid_launch}; /* by enum stack_kind */
+    struct stack *stack = plan->stack;
     const int64_t most = (SAMPLES_MOST - 1) / plan->program->batch + 1;
     const int64_t at_once = most < STEPS_MOST ? most : (int64_t)STEPS_MOST;
     for (int64_t left = steps; left > 0; left -= at_once)
-        CUDA(launches[whole->kind](whole, left < at_once ? left : at_once,
+        CUDA(launches[stack->kind](stack, left < at_once ? left : at_once,
                                    plan->instance->device->stream));
     return STATUS_OK;
 }
 
-void whole_release(struct plan *plan)
+void stack_release(struct plan *plan)
 {
-    if (plan->whole)
-        cudaFree(plan->whole->memory);
+    if (plan->stack)
+        cudaFree(plan->stack->memory);
 }

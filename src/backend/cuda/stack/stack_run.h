@@ -6,7 +6,7 @@
 #include "backend/cuda/device/optimiser_rules.h"
 #include "backend/cuda/stack/stack_kernel.h"
 
-enum { WHOLE_NET_BYTES = 4000 }; /* a kernel's parameters are at most 4 KB */
+enum { STACK_NET_BYTES = 4000 }; /* a kernel's parameters are at most 4 KB */
 
 /* As kernels are given it; parameters and what an optimiser keeps of them lie in the instance. */
 struct learnt_layer {
@@ -16,41 +16,41 @@ struct learnt_layer {
     float *states_w[2], *states_b[2];
 };
 
-struct whole {
-    enum whole_kind kind;
+struct stack {
+    enum stack_kind kind;
     const char *name;
     uint64_t bytes; /* of device memory, beside the plan's own */
     char *memory;
     struct learnt_layer layer[CHAIN_MOST];
     struct any_rule rule;                  /* of kind OP_COUNT: plain sgd, or nothing is trained */
-    alignas(16) char net[WHOLE_NET_BYTES]; /* struct block_net, many_net or grid_net */
+    alignas(16) char net[STACK_NET_BYTES]; /* struct block_net, replicas_net or grid_net */
 };
 
 /* stack_block.cu */
-void block_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step);
-cudaError_t block_launch(struct whole *whole, int64_t steps, cudaStream_t stream);
+void block_prepare(struct stack *stack, const struct chain *chain, const struct stack_step *step);
+cudaError_t block_launch(struct stack *stack, int64_t steps, cudaStream_t stream);
 
 /* stack_warp.cu, after block_prepare */
-cudaError_t warp_launch(struct whole *whole, int64_t steps, cudaStream_t stream);
+cudaError_t warp_launch(struct stack *stack, int64_t steps, cudaStream_t stream);
 
 /* stack_four_warps.cu, likewise */
-cudaError_t team_launch(struct whole *whole, int64_t steps, cudaStream_t stream);
+cudaError_t four_warps_launch(struct stack *stack, int64_t steps, cudaStream_t stream);
 
-/* stack_data_parallel.cu; memory is zeroed */
-uint64_t many_bytes(const struct many_layout *layout);
-void many_prepare(struct whole *whole, const struct whole_step *step,
-                  const struct many_layout *layout);
-cudaError_t many_launch(struct whole *whole, int64_t steps, cudaStream_t stream);
+/* stack_replicas.cu; memory is zeroed */
+uint64_t replicas_bytes(const struct replicas_layout *layout);
+void replicas_prepare(struct stack *stack, const struct stack_step *step,
+                      const struct replicas_layout *layout);
+cudaError_t replicas_launch(struct stack *stack, int64_t steps, cudaStream_t stream);
 
 /* stack_grid.cu; memory is zeroed */
 uint64_t grid_bytes(const struct grid_layout *layout);
-void grid_prepare(struct whole *whole, const struct chain *chain, const struct whole_step *step,
+void grid_prepare(struct stack *stack, const struct chain *chain, const struct stack_step *step,
                   const struct grid_layout *layout);
-cudaError_t grid_launch(struct whole *whole, int64_t steps, cudaStream_t stream);
+cudaError_t grid_launch(struct stack *stack, int64_t steps, cudaStream_t stream);
 /* Calls in place of steps: after grid_listen only grid_launch_from is right, for a kernel that
  * stays from this call on. */
 bool grid_can_listen(const struct chain *chain, int32_t batch);
-void grid_listen(struct whole *whole, const struct mailbox *mail);
-cudaError_t grid_launch_from(struct whole *whole, uint32_t call, cudaStream_t stream);
+void grid_listen(struct stack *stack, const struct mailbox *mail);
+cudaError_t grid_launch_from(struct stack *stack, uint32_t call, cudaStream_t stream);
 
 #endif

@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 /* Of the GPU. */
-struct whole_limits {
+struct stack_limits {
     int32_t multiprocessors;
     int32_t shared_bytes; /* that one block can have */
 };

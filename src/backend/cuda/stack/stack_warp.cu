@@ -1,9 +1,10 @@
 /* stack_warp.cu: a network whose layers are at most 8 wide, trained or asked by one warp, a sample
  * at a time, all weights in registers.
  *
- * A lane is a unit of the layer at hand. It has the weights to its unit, for the way up, and those
- * from it, for the way down; what the other lanes found it gets by shuffles. The four groups of 8
- * lanes all compute the same. Each lane updates its own copies, so nothing else is exchanged.
+ * A lane is a unit of the layer at hand. It has the weights to its unit, for the forward pass, and
+ * those from it, for the backward pass; what the other lanes found it gets by shuffles. The four
+ * groups of 8 lanes all compute the same. Each lane updates its own copies, so nothing else is
+ * exchanged.
  *
  * The gradient that comes down is already multiplied by the rate, so that an update is one
  * instruction. There is no bandwidth to speak of: a step is a chain of dependent operations. What a
@@ -24,7 +25,7 @@ template <typename Kind> struct warp_lane {
 
     __device__ void begin();
     __device__ float ascend(float own);
-    __device__ void descend(float own, float gradient);
+    __device__ void backward(float own, float gradient);
     __device__ void end() const;
 };
 
@@ -67,11 +68,11 @@ template <typename Kind> __device__ float warp_lane<Kind>::ascend(float own)
 
 /* The gradient of the last outputs, times the rate, down to the first layer; weights are updated on
  * the way. */
-template <typename Kind> __device__ void warp_lane<Kind>::descend(float own, float gradient)
+template <typename Kind> __device__ void warp_lane<Kind>::backward(float own, float gradient)
 {
 #pragma unroll
     for (int l = LAYERS - 1; l >= 0; l--) {
-        const float d = gradient * warp_slope(Kind::function(net, l), y[l]);
+        const float d = gradient * warp_derivative(Kind::function(net, l), y[l]);
         const float input = l ? y[l - 1] : own;
         float even = 0.0f, odd = 0.0f;
 #pragma unroll
@@ -121,17 +122,17 @@ static __device__ void ring_put_lanes(struct ring *ring, float value, uint32_t c
 
 template <typename Kind>
 static __global__ void __launch_bounds__(32)
-    whole_warp(const __grid_constant__ struct block_net net, int64_t steps)
+    stack_warp(const __grid_constant__ struct block_net net, int64_t steps)
 {
-    const struct whole_step &step = net.step;
+    const struct stack_step &step = net.step;
     const int out = net.layer[Kind::LAYERS - 1].out;
     const struct source source(&net, (int)threadIdx.x % UNITS, true);
     const bool plainly = judges_plainly(&step);
     struct ring loss = ring_of(step.loss), right = ring_of(step.right);
     uint32_t *answers = step.y ? step.y->data : NULL;
     const int32_t updates = step.count ? *step.count : 0;
-    const bool rate_is_fixed = !step.count || whole_rate_is_fixed(&step);
-    float rate = step.count ? whole_rate(&step, updates) : 0.0f, lost = 0.0f, hits = 0.0f;
+    const bool rate_is_fixed = !step.count || stack_rate_is_fixed(&step);
+    float rate = step.count ? stack_rate(&step, updates) : 0.0f, lost = 0.0f, hits = 0.0f;
     uint32_t place = (uint32_t)(step.feed->place % source.samples);
     struct warp_lane<Kind> lane;
 
@@ -156,9 +157,9 @@ static __global__ void __launch_bounds__(32)
             const float sum = group_sum<UNITS>(judged.loss), hit = group_sum<UNITS>(judged.right);
             const uint32_t kept = (uint32_t)done % 32;
             if (!rate_is_fixed)
-                rate = whole_rate(&step, updates + done);
+                rate = stack_rate(&step, updates + done);
             if (step.count)
-                lane.descend(now.x, rate * judged.gradient);
+                lane.backward(now.x, rate * judged.gradient);
             lost = threadIdx.x == kept ? sum : lost;
             hits = threadIdx.x == kept ? hit : hits;
             if (kept == 31 || done == (int32_t)steps - 1) {
@@ -171,7 +172,7 @@ static __global__ void __launch_bounds__(32)
     if (step.count)
         lane.end();
     if (threadIdx.x == 0)
-        whole_end(&step, steps);
+        stack_end(&step, steps);
 }
 
 /* As warp_takes has them. */
@@ -179,18 +180,18 @@ template <int LAYERS> static void *warp_kernel_of(enum activation hidden, enum a
 {
     enum { SIGMOID = ACTIVATION_SIGMOID, NONE = ACTIVATION_NONE };
     if (last == ACTIVATION_SIGMOID)
-        return (void *)whole_warp<block_kind<UNITS, LAYERS, SIGMOID, SIGMOID>>;
+        return (void *)stack_warp<block_kind<UNITS, LAYERS, SIGMOID, SIGMOID>>;
     switch (hidden) {
-    case ACTIVATION_SIGMOID: return (void *)whole_warp<block_kind<UNITS, LAYERS, SIGMOID, NONE>>;
+    case ACTIVATION_SIGMOID: return (void *)stack_warp<block_kind<UNITS, LAYERS, SIGMOID, NONE>>;
     case ACTIVATION_TANH:
-        return (void *)whole_warp<block_kind<UNITS, LAYERS, ACTIVATION_TANH, NONE>>;
-    default: return (void *)whole_warp<block_kind<UNITS, LAYERS, ACTIVATION_RELU, NONE>>;
+        return (void *)stack_warp<block_kind<UNITS, LAYERS, ACTIVATION_TANH, NONE>>;
+    default: return (void *)stack_warp<block_kind<UNITS, LAYERS, ACTIVATION_RELU, NONE>>;
     }
 }
 
-cudaError_t warp_launch(struct whole *whole, int64_t steps, cudaStream_t stream)
+cudaError_t warp_launch(struct stack *stack, int64_t steps, cudaStream_t stream)
 {
-    struct block_net *net = (struct block_net *)whole->net;
+    struct block_net *net = (struct block_net *)stack->net;
     const int32_t layers = net->step.layers;
     const enum activation hidden = net->layer[0].function, last = net->layer[layers - 1].function;
     void *arguments[] = {net, &steps};

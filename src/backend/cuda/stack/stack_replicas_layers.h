@@ -1,15 +1,15 @@
-/* stack_data_parallel_layers.h: what a thread of stack_data_parallel.cu does with a sample: up
+/* stack_replicas_layers.h: what a thread of stack_replicas.cu does with a sample: up
  * through all layers, the loss, and down again. Weights lie in tiles of four inputs by four
  * outputs, which all threads of a warp read at once; what a layer finds goes to the sample's line,
  * four features at a time. */
-#ifndef PRONY_BACKEND_CUDA_STACK_DATA_PARALLEL_LAYERS_H
-#define PRONY_BACKEND_CUDA_STACK_DATA_PARALLEL_LAYERS_H
+#ifndef PRONY_BACKEND_CUDA_STACK_REPLICAS_LAYERS_H
+#define PRONY_BACKEND_CUDA_STACK_REPLICAS_LAYERS_H
 
 #include "backend/cuda/stack/stack_optimisers.h"
 
-struct many_net {
-    struct whole_step step;
-    struct many_layout layout;
+struct replicas_net {
+    struct stack_step step;
+    struct replicas_layout layout;
     struct any_rule rule; /* of kind OP_COUNT: plain sgd, or nothing is trained */
     uint32_t first;       /* the number of the launch's first step; never the same twice */
     uint32_t *came;       /* blocks of this launch that have read where the data go on */
@@ -50,15 +50,15 @@ static __device__ float4 quad_first(const float4 &of, int count)
 /* Layers at most 4 · QUADS wide. What is known when it is compiled saves branches. Of the narrowest
  * a sample is one thread, which keeps what it has found. */
 template <int QUADS_, int LAYERS, int HIDDEN, int LAST>
-struct many_kind { /* as in block_kind; LAYERS 0: AS_IT_COMES */
+struct replicas_kind { /* as in block_kind; LAYERS 0: AS_IT_COMES */
     static constexpr int QUADS = QUADS_;
-    static constexpr bool ALONE = QUADS <= MANY_QUADS;
-    static __device__ int layers(const struct many_net *net)
+    static constexpr bool ALONE = QUADS <= REPLICAS_QUADS;
+    static __device__ int layers(const struct replicas_net *net)
     {
         return LAYERS ? LAYERS : net->step.layers;
     }
     /* Features below layer l, in `shape` four bits each: reading parameters takes longer. */
-    static __device__ uint32_t shape(const struct many_net *net)
+    static __device__ uint32_t shape(const struct replicas_net *net)
     {
         uint32_t shape = 0;
 #pragma unroll
@@ -67,36 +67,36 @@ struct many_kind { /* as in block_kind; LAYERS 0: AS_IT_COMES */
         asm volatile("" : "+r"(shape)); /* it stays in a register */
         return shape;
     }
-    static __device__ int in(const struct many_net *net, uint32_t shape, int l)
+    static __device__ int in(const struct replicas_net *net, uint32_t shape, int l)
     {
         return LAYERS ? (int)(shape >> 4 * l & 15) : net->layer[l].in;
     }
-    static __device__ int out(const struct many_net *net, uint32_t shape, int l)
+    static __device__ int out(const struct replicas_net *net, uint32_t shape, int l)
     {
         return LAYERS ? (int)(shape >> 4 * (l + 1) & 15) : net->layer[l].out;
     }
     /* As the layout has them. */
-    static __device__ int weights(const struct many_layout &at, int l)
+    static __device__ int weights(const struct replicas_layout &at, int l)
     {
-        return LAYERS ? MANY_LAYER * l : at.layer[l].weights;
+        return LAYERS ? REPLICAS_LAYER * l : at.layer[l].weights;
     }
-    static __device__ int bias(const struct many_layout &at, int l)
+    static __device__ int bias(const struct replicas_layout &at, int l)
     {
-        return LAYERS ? MANY_LAYER * l + MANY_BIAS : at.layer[l].bias;
+        return LAYERS ? REPLICAS_LAYER * l + REPLICAS_BIAS : at.layer[l].bias;
     }
-    static __device__ int down(const struct many_layout &at, int l)
+    static __device__ int down(const struct replicas_layout &at, int l)
     {
-        return LAYERS ? (int)MANY_QUADS : at.layer[l].down;
+        return LAYERS ? (int)REPLICAS_QUADS : at.layer[l].down;
     }
-    static __device__ int y(const struct many_layout &at, int l)
+    static __device__ int y(const struct replicas_layout &at, int l)
     {
-        return LAYERS ? MANY_LINE * l : at.layer[l].y;
+        return LAYERS ? REPLICAS_LINE * l : at.layer[l].y;
     }
-    static __device__ int d(const struct many_layout &at, int l)
+    static __device__ int d(const struct replicas_layout &at, int l)
     {
-        return LAYERS ? MANY_LINE * l + 4 * MANY_QUADS : at.layer[l].d;
+        return LAYERS ? REPLICAS_LINE * l + 4 * REPLICAS_QUADS : at.layer[l].d;
     }
-    static __device__ enum activation function(const struct many_net *net, int l)
+    static __device__ enum activation function(const struct replicas_net *net, int l)
     {
         if (LAYERS == 0)
             return net->layer[l].function;
@@ -105,11 +105,11 @@ struct many_kind { /* as in block_kind; LAYERS 0: AS_IT_COMES */
     static __device__ float4 activation(enum activation function, const float4 &x)
     {
         const auto one = [&](float of) {
-            return LAYERS ? warp_activation(function, of) : whole_activation(function, of);
+            return LAYERS ? warp_activation(function, of) : stack_activation(function, of);
         };
         if (function == ACTIVATION_SIGMOID) /* asked for once */
-            return make_float4(whole_sigmoid(x.x), whole_sigmoid(x.y), whole_sigmoid(x.z),
-                               whole_sigmoid(x.w));
+            return make_float4(stack_sigmoid(x.x), stack_sigmoid(x.y), stack_sigmoid(x.z),
+                               stack_sigmoid(x.w));
         return make_float4(one(x.x), one(x.y), one(x.z), one(x.w));
     }
     /* gradient · slope(y) */
@@ -117,14 +117,14 @@ struct many_kind { /* as in block_kind; LAYERS 0: AS_IT_COMES */
                                    const float4 &y)
     {
         const auto one = [&](float of, float at) {
-            return of * (LAYERS ? warp_slope(function, at) : whole_slope(function, at));
+            return of * (LAYERS ? warp_derivative(function, at) : stack_derivative(function, at));
         };
         return make_float4(one(gradient.x, y.x), one(gradient.y, y.y), one(gradient.z, y.z),
                            one(gradient.w, y.w));
     }
     /* Where those who have parts of the same samples wait for each other, and all others with them.
      */
-    static __device__ void meet(const struct many_layout &at)
+    static __device__ void meet(const struct replicas_layout &at)
     {
         if (!ALONE && at.parts > 1)
             __syncthreads();
@@ -174,11 +174,12 @@ static __device__ float4 quad_down(const float4 (&d)[QUADS], int out, const floa
 
 /* The outputs of all layers, of a sample that is there. Those that a layer does not have are 0. */
 template <typename Kind>
-static __device__ void many_ascend(const struct many_net *net, const float *shared, uint32_t shape,
-                                   const float *intake, float *line, int part, bool there)
+static __device__ void replica_forward(const struct replicas_net *net, const float *shared,
+                                       uint32_t shape, const float *intake, float *line, int part,
+                                       bool there)
 {
     constexpr int QUADS = Kind::QUADS;
-    const struct many_layout &at = net->layout;
+    const struct replicas_layout &at = net->layout;
     float4 x[QUADS];
     take_quads<QUADS>(intake, Kind::in(net, shape, 0), x);
 #pragma unroll
@@ -213,11 +214,11 @@ static __device__ void many_ascend(const struct many_net *net, const float *shar
 
 /* From the gradients of the last layer's sums to those of the first one's. */
 template <typename Kind>
-static __device__ void many_descend(const struct many_net *net, const float *shared, uint32_t shape,
-                                    float *line, int part, bool there)
+static __device__ void replica_backward(const struct replicas_net *net, const float *shared,
+                                        uint32_t shape, float *line, int part, bool there)
 {
     constexpr int QUADS = Kind::QUADS;
-    const struct many_layout &at = net->layout;
+    const struct replicas_layout &at = net->layout;
     const int last = Kind::layers(net) - 1;
     float4 d[QUADS];
     take_quads<QUADS>(line + Kind::d(at, last), Kind::out(net, shape, last), d);
@@ -254,7 +255,7 @@ static __device__ void many_descend(const struct many_net *net, const float *sha
 
 /* Losses that are seldom asked for, called: gradients of the outputs y go to d. Beside the loss,
  * what is right of a binary one. */
-static __device__ __noinline__ float2 judge_seldom(const struct whole_step *step, int out,
+static __device__ __noinline__ float2 judge_seldom(const struct stack_step *step, int out,
                                                    const float *y, const float *target, float *d)
 {
     float loss = 0.0f, right = 0.0f, most = -INFINITY, sum = 0.0f;
@@ -279,7 +280,7 @@ static __device__ __noinline__ float2 judge_seldom(const struct whole_step *step
     return make_float2(loss, 0.0f);
 }
 
-static __device__ __noinline__ float count_right(const struct whole_step *step, int out,
+static __device__ __noinline__ float count_right(const struct stack_step *step, int out,
                                                  const float *y, const float *target)
 {
     float right = 0.0f, most = -INFINITY;
@@ -298,10 +299,10 @@ static __device__ __noinline__ float count_right(const struct whole_step *step, 
 /* What a sample adds to the loss and to the right answers; the gradients of its last layer's sums
  * go to d. */
 template <typename Kind>
-static __device__ float2 many_judge(const struct many_net *net, uint32_t shape, const float *y,
-                                    const float *target, float *d)
+static __device__ float2 replicas_judge(const struct replicas_net *net, uint32_t shape,
+                                        const float *y, const float *target, float *d)
 {
-    const struct whole_step &step = net->step;
+    const struct stack_step &step = net->step;
     const int out = Kind::out(net, shape, Kind::layers(net) - 1);
     const enum activation function = Kind::function(net, Kind::layers(net) - 1);
     float2 found = {};

@@ -1,9 +1,9 @@
-/* stack_data_parallel.cu: batches of any size of a network of narrow layers, trained or asked by a
+/* stack_replicas.cu: batches of any size of a network of narrow layers, trained or asked by a
  * grid of blocks, each of which has the whole network and a share of the samples.
  *
  * A sample is a thread, or of layers more than 8 wide several. Weights lie in shared memory in
- * tiles of four inputs by four outputs, which all threads of a warp read at once, going up and
- * going down; what a sample's layers take and what comes down to them goes to the sample's line.
+ * tiles of four inputs by four outputs, which all threads of a warp read at once, forward and
+ * backward; what a sample's layers take and what comes down to them goes to the sample's line.
  * After a barrier a tile's gradient is the work of a warp: its lanes have samples, and exchange
  * their sums. A block's share is done in chunks of as many samples as it has threads. Then each
  * block sends its sums to all others, as packets, and adds up what it gets in the order of the
@@ -15,15 +15,15 @@
  * The next chunk's samples are copied to shared memory while this one is computed, and the rows of
  * those after are fetched. */
 #include "backend/cuda/device/packet.h"
-#include "backend/cuda/stack/stack_data_parallel_layers.h"
+#include "backend/cuda/stack/stack_replicas_layers.h"
 
 /* One number that is learnt: where it lies among those of the block, and in the instance. */
-struct many_number {
+struct replicas_number {
     int layer, in, out; /* in: the layer's inputs: it is a bias */
     int place;
 };
 
-static __device__ struct many_number number_of(const struct many_net *net, int k)
+static __device__ struct replicas_number number_of(const struct replicas_net *net, int k)
 {
     int l = 0;
     for (;; l++) {
@@ -41,11 +41,11 @@ static __device__ struct many_number number_of(const struct many_net *net, int k
 
 /* Calls visit(in the instance, in shared memory) for each number, and each that is kept of it. */
 template <typename Visit>
-static __device__ void each_number(const struct many_net *net, float *shared, Visit visit)
+static __device__ void each_number(const struct replicas_net *net, float *shared, Visit visit)
 {
-    const struct many_layout &at = net->layout;
-    for (int k = (int)threadIdx.x; k < at.weights; k += MANY_THREADS) {
-        const struct many_number of = number_of(net, k);
+    const struct replicas_layout &at = net->layout;
+    for (int k = (int)threadIdx.x; k < at.weights; k += REPLICAS_THREADS) {
+        const struct replicas_number of = number_of(net, k);
         const auto &layer = net->layer[of.layer];
         const bool bias = of.in == layer.in;
         const int index = bias ? of.out : of.in * layer.out + of.out;
@@ -57,25 +57,25 @@ static __device__ void each_number(const struct many_net *net, float *shared, Vi
 }
 
 /* What a tile's gradient is made of: places in a line, or, of the first layer, in an intake. */
-struct many_tile {
+struct replicas_tile {
     uint16_t x, d, weights, bias; /* bias: 0: another has it, or there is none */
 };
-static_assert(sizeof(struct many_tile) == MANY_TILE_FLOATS * sizeof(float), "");
+static_assert(sizeof(struct replicas_tile) == REPLICAS_TILE_FLOATS * sizeof(float), "");
 
-static __device__ void many_begin(const struct many_net *net, float *shared)
+static __device__ void replicas_begin(const struct replicas_net *net, float *shared)
 {
-    const struct many_layout &at = net->layout;
+    const struct replicas_layout &at = net->layout;
     uint16_t *places = (uint16_t *)&shared[at.places];
-    struct many_tile *tile = (struct many_tile *)&shared[at.tiles];
-    for (int k = (int)threadIdx.x; k < at.floats; k += MANY_THREADS)
+    struct replicas_tile *tile = (struct replicas_tile *)&shared[at.tiles];
+    for (int k = (int)threadIdx.x; k < at.floats; k += REPLICAS_THREADS)
         shared[k] = 0.0f;
     __syncthreads();
     each_number(net, shared, [](const float *of, float *kept) { *kept = *of; });
-    for (int k = (int)threadIdx.x; k < at.learnt; k += MANY_THREADS)
+    for (int k = (int)threadIdx.x; k < at.learnt; k += REPLICAS_THREADS)
         places[k] = (uint16_t)number_of(net, k).place;
     for (int l = 0; l < net->step.layers; l++) {
         const int down = quads_of(net->layer[l].in), across = quads_of(net->layer[l].out);
-        for (int k = (int)threadIdx.x; k < down * across; k += MANY_THREADS) {
+        for (int k = (int)threadIdx.x; k < down * across; k += REPLICAS_THREADS) {
             const int i = k % down, o = k / down;
             tile[k] = {(uint16_t)(at.layer[l].x + 4 * i), (uint16_t)(at.layer[l].d + 4 * o),
                        (uint16_t)(at.layer[l].weights + 16 * (o * at.layer[l].down + i)),
@@ -87,7 +87,7 @@ static __device__ void many_begin(const struct many_net *net, float *shared)
 }
 
 /* A thread's samples, of each chunk one, and its part of them: every so manieth feature. */
-struct many_source {
+struct replicas_source {
     const uint32_t *x, *target, *order;
     uint32_t in, wide;            /* from a row to the next */
     uint32_t samples, jump, leap; /* from a chunk to the next, from the last to the next step's */
@@ -95,9 +95,9 @@ struct many_source {
     int chunk; /* whose row is asked for next */
     int n, part, parts;
 
-    __device__ many_source(const struct many_net *net);
+    __device__ replicas_source(const struct replicas_net *net);
     /* The row of the next chunk's sample, and on. */
-    __device__ uint32_t row(const struct many_layout &at)
+    __device__ uint32_t row(const struct replicas_layout &at)
     {
         const uint32_t row = order ? __ldg(&order[place]) : place;
         const bool last = ++chunk == at.chunks;
@@ -133,7 +133,7 @@ struct many_source {
     }
 };
 
-inline __device__ many_source::many_source(const struct many_net *net)
+inline __device__ replicas_source::replicas_source(const struct replicas_net *net)
     : x(net->step.x->data), target(net->step.target ? net->step.target->data : NULL),
       order(net->step.feed->order), in((uint32_t)net->layer[0].in),
       wide(net->step.loss_kind == OP_cross_entropy
@@ -143,7 +143,7 @@ inline __device__ many_source::many_source(const struct many_net *net)
       n((int)threadIdx.x % net->layout.samples), part((int)threadIdx.x / net->layout.samples),
       parts(net->layout.parts)
 {
-    const struct many_layout &at = net->layout;
+    const struct replicas_layout &at = net->layout;
     const int64_t behind = net->step.batch - (int64_t)(at.chunks - 1) * at.samples;
     jump = (uint32_t)at.samples % samples;
     leap = (uint32_t)(behind % (int64_t)samples);
@@ -153,10 +153,10 @@ inline __device__ many_source::many_source(const struct many_net *net)
 
 /* What a thread does for the gradients, always the same: a warp has tiles, of all samples or of a
  * share; a thread adds up packets, of all blocks or of a piece. */
-struct many_work {
+struct replicas_work {
     int tile, share;   /* tile: the first */
     int packet, piece; /* likewise */
-    __device__ many_work(const struct many_layout &at)
+    __device__ replicas_work(const struct replicas_layout &at)
         : tile((int)threadIdx.x / 32 % at.tile_count), share((int)threadIdx.x / 32 / at.tile_count),
           packet((int)threadIdx.x % at.packets), piece((int)threadIdx.x / at.packets)
     {
@@ -166,15 +166,15 @@ struct many_work {
 };
 
 /* A chunk's part of all gradients. */
-static __device__ void many_gradients(const struct many_net *net, float *shared,
-                                      const struct many_work &work, const float *intakes, int count,
-                                      bool adds)
+static __device__ void replicas_gradients(const struct replicas_net *net, float *shared,
+                                          const struct replicas_work &work, const float *intakes,
+                                          int count, bool adds)
 {
-    const struct many_layout &at = net->layout;
-    const struct many_tile *tiles = (const struct many_tile *)&shared[at.tiles];
+    const struct replicas_layout &at = net->layout;
+    const struct replicas_tile *tiles = (const struct replicas_tile *)&shared[at.tiles];
     const int lane = (int)threadIdx.x % 32;
-    for (int t = work.tile; t < at.tile_count; t += MANY_WARPS) {
-        const struct many_tile tile = tiles[t];
+    for (int t = work.tile; t < at.tile_count; t += REPLICAS_WARPS) {
+        const struct replicas_tile tile = tiles[t];
         const bool first = t < at.first_tiles;
         const float *xs = first ? intakes : &shared[at.lines];
         const int apart = first ? at.intake : at.line;
@@ -216,9 +216,9 @@ static __device__ void many_gradients(const struct many_net *net, float *shared,
 
 /* What the block has found: gradient number `k` of all that is learnt, then the loss, then the
  * right answers. */
-static __device__ float many_found(const struct many_net *net, const float *shared, int k)
+static __device__ float replicas_found(const struct replicas_net *net, const float *shared, int k)
 {
-    const struct many_layout &at = net->layout;
+    const struct replicas_layout &at = net->layout;
     float sum = 0.0f;
     if (k < at.learnt) {
         const float *sums = &shared[at.sums + ((const uint16_t *)&shared[at.places])[k]];
@@ -232,18 +232,19 @@ static __device__ float many_found(const struct many_net *net, const float *shar
 }
 
 /* Sends what this block has found to all, and adds up what all have: in pieces, each some blocks'
- * in their order, which many_total adds up. They lie where lines did. */
-static __device__ void many_exchange(const struct many_net *net, float *shared,
-                                     const struct many_work &work, uint32_t number)
+ * in their order, which replicas_total adds up. They lie where lines did. */
+static __device__ void replicas_exchange(const struct replicas_net *net, float *shared,
+                                         const struct replicas_work &work, uint32_t number)
 {
-    const struct many_layout &at = net->layout;
+    const struct replicas_layout &at = net->layout;
     uint4 *all = net->packets + (int64_t)(number % 2) * at.blocks * at.packets;
     float *pieces = &shared[at.lines];
-    for (int p = (int)threadIdx.x; p < at.packets; p += MANY_THREADS)
-        packet_put(&all[(int)blockIdx.x * at.packets + p], many_found(net, shared, 3 * p),
-                   many_found(net, shared, 3 * p + 1), many_found(net, shared, 3 * p + 2), number);
+    for (int p = (int)threadIdx.x; p < at.packets; p += REPLICAS_THREADS)
+        packet_put(&all[(int)blockIdx.x * at.packets + p], replicas_found(net, shared, 3 * p),
+                   replicas_found(net, shared, 3 * p + 1), replicas_found(net, shared, 3 * p + 2),
+                   number);
     const int each = (at.blocks + at.pieces - 1) / at.pieces;
-    for (int p = work.packet; p < at.packets; p += MANY_THREADS) {
+    for (int p = work.packet; p < at.packets; p += REPLICAS_THREADS) {
         const int from = work.piece * each, count = min(each, at.blocks - from);
         const float3 sum = packets_sum(&all[from * at.packets + p], count, at.packets, number);
         float *to = &pieces[3 * (work.piece * at.packets + p)];
@@ -253,11 +254,11 @@ static __device__ void many_exchange(const struct many_net *net, float *shared,
 }
 
 /* Number `k` of what all blocks have found. */
-static __device__ float many_total(const struct many_net *net, const float *shared, int k)
+static __device__ float replicas_total(const struct replicas_net *net, const float *shared, int k)
 {
-    const struct many_layout &at = net->layout;
+    const struct replicas_layout &at = net->layout;
     if (at.blocks == 1)
-        return many_found(net, shared, k);
+        return replicas_found(net, shared, k);
     float sum = 0.0f;
     for (int piece = 0; piece < at.pieces; piece++)
         sum += shared[at.lines + 3 * piece * at.packets + k];
@@ -265,17 +266,17 @@ static __device__ float many_total(const struct many_net *net, const float *shar
 }
 
 template <typename Rule>
-static __device__ void many_update(const struct many_net *net, float *shared,
-                                   const struct pace &pace, const Rule &rule)
+static __device__ void replicas_update(const struct replicas_net *net, float *shared,
+                                       const struct pace &pace, const Rule &rule)
 {
-    const struct many_layout &at = net->layout;
-    for (int k = (int)threadIdx.x; k < at.learnt; k += MANY_THREADS) {
+    const struct replicas_layout &at = net->layout;
+    for (int k = (int)threadIdx.x; k < at.learnt; k += REPLICAS_THREADS) {
         const int place = ((const uint16_t *)&shared[at.places])[k];
         float kept[2] = {};
 #pragma unroll
         for (int s = 0; s < Rule::KEPT; s++)
             kept[s] = shared[at.kept + s * at.numbers + place];
-        shared[place] = rule.step(shared[place], many_total(net, shared, k), pace, kept);
+        shared[place] = rule.step(shared[place], replicas_total(net, shared, k), pace, kept);
 #pragma unroll
         for (int s = 0; s < Rule::KEPT; s++)
             shared[at.kept + s * at.numbers + place] = kept[s];
@@ -283,20 +284,20 @@ static __device__ void many_update(const struct many_net *net, float *shared,
 }
 
 template <typename Kind, bool PLAIN>
-static __global__ void __launch_bounds__(MANY_THREADS, 1)
-    whole_many(const __grid_constant__ struct many_net net, int64_t steps)
+static __global__ void __launch_bounds__(REPLICAS_THREADS, 1)
+    stack_replicas(const __grid_constant__ struct replicas_net net, int64_t steps)
 {
     extern __shared__ float4 shared_quads[];
     float *shared = (float *)shared_quads;
-    const struct whole_step &step = net.step;
-    const struct many_layout &at = net.layout;
+    const struct stack_step &step = net.step;
+    const struct replicas_layout &at = net.layout;
     const int thread = (int)threadIdx.x, last = Kind::layers(&net) - 1, out = net.layer[last].out;
     const int share_end = min(((int)blockIdx.x + 1) * at.share, step.batch);
     const bool judges = step.loss_kind != OP_COUNT;
     const bool has_samples = thread < at.samples * at.parts;
     const bool meets = has_samples || (!Kind::ALONE && at.parts > 1);
-    struct many_source source(&net);
-    const struct many_work work(at);
+    struct replicas_source source(&net);
+    const struct replicas_work work(at);
     const uint32_t shape = Kind::shape(&net);
     struct ring loss = ring_of(step.loss), right = ring_of(step.right);
     uint32_t *answers = step.y ? step.y->data : NULL;
@@ -305,7 +306,7 @@ static __global__ void __launch_bounds__(MANY_THREADS, 1)
     float *line = &shared[at.lines + source.n * at.line];
     int turn = 0; /* of the two intakes */
 
-    many_begin(&net, shared);
+    replicas_begin(&net, shared);
     /* The last of all blocks to have read where the data go on may move that. */
     const bool moves = thread == 0 && atomicAdd(net.came, 1u) == gridDim.x - 1;
     const auto intakes = [&](int which) { return &shared[at.intakes + which * at.intakes_apart]; };
@@ -318,7 +319,7 @@ static __global__ void __launch_bounds__(MANY_THREADS, 1)
     }
     for (int32_t done = 0; done < (int32_t)steps; done++) {
         float2 found = {};
-        if (step.count && done % PACES == 0 && thread / 32 == MANY_WARPS - 1)
+        if (step.count && done % PACES == 0 && thread / 32 == REPLICAS_WARPS - 1)
             paces_make<PLAIN>(&step, &net.rule, updates + done, paces);
         for (int chunk = 0; chunk < at.chunks; chunk++, turn ^= 1) {
             const int first = (int)blockIdx.x * at.share + chunk * at.samples;
@@ -332,7 +333,7 @@ static __global__ void __launch_bounds__(MANY_THREADS, 1)
                     source.fetch(next_row, intakes(turn ^ 1) + own, at.target);
                 const uint32_t row_after = source.row(at);
                 if (!Kind::ALONE || there)
-                    many_ascend<Kind>(&net, shared, shape, intake, line, source.part, there);
+                    replica_forward<Kind>(&net, shared, shape, intake, line, source.part, there);
                 if (there && source.part == 0) {
                     const float *y = line + Kind::y(at, last);
                     if (answers) {
@@ -342,8 +343,8 @@ static __global__ void __launch_bounds__(MANY_THREADS, 1)
                         step.y->written[row] = 1;
                     }
                     if (judges) {
-                        const float2 one = many_judge<Kind>(&net, shape, y, intake + at.target,
-                                                            line + Kind::d(at, last));
+                        const float2 one = replicas_judge<Kind>(&net, shape, y, intake + at.target,
+                                                                line + Kind::d(at, last));
                         found.x += one.x;
                         found.y += one.y;
                     }
@@ -351,7 +352,7 @@ static __global__ void __launch_bounds__(MANY_THREADS, 1)
                 if (step.count) {
                     Kind::meet(at);
                     if (!Kind::ALONE || there)
-                        many_descend<Kind>(&net, shared, shape, line, source.part, there);
+                        replica_backward<Kind>(&net, shared, shape, line, source.part, there);
                 }
                 row = next_row;
                 next_row = row_after;
@@ -359,7 +360,7 @@ static __global__ void __launch_bounds__(MANY_THREADS, 1)
             if (!step.count)
                 continue;
             __syncthreads();
-            many_gradients(&net, shared, work, intakes(turn), count, chunk > 0);
+            replicas_gradients(&net, shared, work, intakes(turn), count, chunk > 0);
             if (chunk + 1 < at.chunks)
                 __syncthreads();
         }
@@ -371,106 +372,108 @@ static __global__ void __launch_bounds__(MANY_THREADS, 1)
             *(float2 *)&shared[at.losses + thread / 32 * 2] = found;
         __syncthreads();
         if (at.blocks > 1)
-            many_exchange(&net, shared, work, net.first + (uint32_t)done);
+            replicas_exchange(&net, shared, work, net.first + (uint32_t)done);
         if (step.count) {
             const struct pace &pace = paces[done % PACES];
             if constexpr (PLAIN)
-                many_update(&net, shared, pace, plain_rule{});
+                replicas_update(&net, shared, pace, plain_rule{});
             else
                 rule_visit(net.rule,
-                           [&](const auto &rule) { many_update(&net, shared, pace, rule); });
+                           [&](const auto &rule) { replicas_update(&net, shared, pace, rule); });
         }
-        if (blockIdx.x == 0 && thread == MANY_THREADS - 1) {
-            ring_put(&loss, many_total(&net, shared, at.learnt));
-            ring_put(&right, many_total(&net, shared, at.learnt + 1));
+        if (blockIdx.x == 0 && thread == REPLICAS_THREADS - 1) {
+            ring_put(&loss, replicas_total(&net, shared, at.learnt));
+            ring_put(&right, replicas_total(&net, shared, at.learnt + 1));
         }
         __syncthreads();
     }
-    many_source::wait();
+    replicas_source::wait();
     if (step.count && blockIdx.x == 0)
         each_number(&net, shared, [](float *of, const float *kept) { *of = *kept; });
     if (moves) {
         *net.came = 0;
-        whole_end(&step, steps);
+        stack_end(&step, steps);
     }
 }
 
-template <int LAYERS> static void *many_kernel_for(enum activation hidden, enum activation last)
+template <int LAYERS> static void *replicas_kernel_for(enum activation hidden, enum activation last)
 {
     enum { SIGMOID = ACTIVATION_SIGMOID, NONE = ACTIVATION_NONE };
     enum { TANH = ACTIVATION_TANH, RELU = ACTIVATION_RELU };
     if (hidden == ACTIVATION_SIGMOID && last == ACTIVATION_SIGMOID)
-        return (void *)whole_many<many_kind<2, LAYERS, SIGMOID, SIGMOID>, true>;
+        return (void *)stack_replicas<replicas_kind<2, LAYERS, SIGMOID, SIGMOID>, true>;
     if (last != ACTIVATION_NONE)
         return NULL;
     switch (hidden) {
-    case ACTIVATION_SIGMOID: return (void *)whole_many<many_kind<2, LAYERS, SIGMOID, NONE>, true>;
-    case ACTIVATION_RELU: return (void *)whole_many<many_kind<2, LAYERS, RELU, NONE>, true>;
-    case ACTIVATION_TANH: return (void *)whole_many<many_kind<2, LAYERS, TANH, NONE>, true>;
+    case ACTIVATION_SIGMOID:
+        return (void *)stack_replicas<replicas_kind<2, LAYERS, SIGMOID, NONE>, true>;
+    case ACTIVATION_RELU: return (void *)stack_replicas<replicas_kind<2, LAYERS, RELU, NONE>, true>;
+    case ACTIVATION_TANH: return (void *)stack_replicas<replicas_kind<2, LAYERS, TANH, NONE>, true>;
     default: return NULL;
     }
 }
 
-template <bool PLAIN> static void *many_kernel_of(int32_t quads)
+template <bool PLAIN> static void *replicas_kernel_of(int32_t quads)
 {
     switch (quads) {
     case 1:
-    case 2: return (void *)whole_many<many_kind<2, 0, AS_IT_COMES, AS_IT_COMES>, PLAIN>;
+    case 2: return (void *)stack_replicas<replicas_kind<2, 0, AS_IT_COMES, AS_IT_COMES>, PLAIN>;
     case 3:
-    case 4: return (void *)whole_many<many_kind<4, 0, AS_IT_COMES, AS_IT_COMES>, PLAIN>;
-    default: return (void *)whole_many<many_kind<8, 0, AS_IT_COMES, AS_IT_COMES>, PLAIN>;
+    case 4: return (void *)stack_replicas<replicas_kind<4, 0, AS_IT_COMES, AS_IT_COMES>, PLAIN>;
+    default: return (void *)stack_replicas<replicas_kind<8, 0, AS_IT_COMES, AS_IT_COMES>, PLAIN>;
     }
 }
 
 /* The usual shapes of narrow networks, trained by sgd or asked, have kernels of their own. */
-static void *many_kernel(const struct many_net *net)
+static void *replicas_kernel(const struct replicas_net *net)
 {
     const int32_t layers = net->step.layers, quads = net->layout.quads;
     const enum activation hidden = net->layer[0].function, last = net->layer[layers - 1].function;
     void *own = NULL;
     bool alike = quads <= 2;
     if (net->rule.kind != OP_COUNT)
-        return many_kernel_of<false>(quads);
+        return replicas_kernel_of<false>(quads);
     for (int32_t l = 0; l < layers - 1; l++)
         alike = alike && net->layer[l].function == hidden;
     if (alike)
-        own = layers == 2   ? many_kernel_for<2>(hidden, last)
-              : layers == 3 ? many_kernel_for<3>(hidden, last)
-              : layers == 4 ? many_kernel_for<4>(hidden, last)
+        own = layers == 2   ? replicas_kernel_for<2>(hidden, last)
+              : layers == 3 ? replicas_kernel_for<3>(hidden, last)
+              : layers == 4 ? replicas_kernel_for<4>(hidden, last)
                             : NULL;
-    return own ? own : many_kernel_of<true>(quads);
+    return own ? own : replicas_kernel_of<true>(quads);
 }
 
-uint64_t many_bytes(const struct many_layout *layout)
+uint64_t replicas_bytes(const struct replicas_layout *layout)
 {
     return ((uint64_t)2 * (uint64_t)layout->blocks * (uint64_t)layout->packets + 1) * sizeof(uint4);
 }
 
-void many_prepare(struct whole *whole, const struct whole_step *step,
-                  const struct many_layout *layout)
+void replicas_prepare(struct stack *stack, const struct stack_step *step,
+                      const struct replicas_layout *layout)
 {
-    struct many_net *net = (struct many_net *)whole->net;
-    static_assert(sizeof *net <= WHOLE_NET_BYTES, "a kernel's parameters");
+    struct replicas_net *net = (struct replicas_net *)stack->net;
+    static_assert(sizeof *net <= STACK_NET_BYTES, "a kernel's parameters");
     net->step = *step;
     net->layout = *layout;
-    net->rule = whole->rule;
+    net->rule = stack->rule;
     net->first = 1; /* no packet has come yet: all numbers are 0 */
-    net->came = (uint32_t *)whole->memory;
-    net->packets = (uint4 *)whole->memory + 1;
-    memcpy(net->layer, whole->layer, sizeof net->layer);
+    net->came = (uint32_t *)stack->memory;
+    net->packets = (uint4 *)stack->memory + 1;
+    memcpy(net->layer, stack->layer, sizeof net->layer);
 }
 
-cudaError_t many_launch(struct whole *whole, int64_t steps, cudaStream_t stream)
+cudaError_t replicas_launch(struct stack *stack, int64_t steps, cudaStream_t stream)
 {
-    struct many_net *net = (struct many_net *)whole->net;
+    struct replicas_net *net = (struct replicas_net *)stack->net;
     void *arguments[] = {net, &steps};
-    void *kernel = many_kernel(net);
+    void *kernel = replicas_kernel(net);
     const int bytes = (int)net->layout.shared_bytes;
     cudaError_t error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (error == cudaSuccess)
-        error = cudaLaunchCooperativeKernel(kernel, dim3((unsigned)net->layout.blocks),
-                                            dim3(MANY_THREADS), arguments, (size_t)bytes, stream);
+        error =
+            cudaLaunchCooperativeKernel(kernel, dim3((unsigned)net->layout.blocks),
+                                        dim3(REPLICAS_THREADS), arguments, (size_t)bytes, stream);
     net->first += (uint32_t)steps;
     return error;
 }

@@ -1,21 +1,21 @@
-/* stack_data_parallel_layout.h: the memory of stack_data_parallel.cu: of many samples of narrow
+/* stack_replicas_layout.h: the memory of stack_replicas.cu: of many samples of narrow
  * layers. Each block has the whole network and a share of the samples, which it takes in chunks. A
  * sample is a thread, or of wider layers several. */
-#ifndef PRONY_BACKEND_CUDA_STACK_DATA_PARALLEL_LAYOUT_H
-#define PRONY_BACKEND_CUDA_STACK_DATA_PARALLEL_LAYOUT_H
+#ifndef PRONY_BACKEND_CUDA_STACK_REPLICAS_LAYOUT_H
+#define PRONY_BACKEND_CUDA_STACK_REPLICAS_LAYOUT_H
 
 #include "backend/cuda/stack/stack_sizes.h"
 
 enum {
-    MANY_THREADS = 512,
-    MANY_WARPS = MANY_THREADS / 32,
-    MANY_TILE_FLOATS = 2,
+    REPLICAS_THREADS = 512,
+    REPLICAS_WARPS = REPLICAS_THREADS / 32,
+    REPLICAS_TILE_FLOATS = 2,
 };
 
 /* One block, while its samples take less time than an exchange. Then the more blocks the less each
  * has to compute and the more each has to read of the others: both take as long when there are as
  * many blocks as a block has samples, but for a factor, whatever the network. */
-static inline int32_t many_blocks(int32_t batch, int32_t widest, int32_t most)
+static inline int32_t replicas_blocks(int32_t batch, int32_t widest, int32_t most)
 {
     const int32_t alone = widest <= 8 ? 512 : widest <= 16 ? 128 : 32;
     int32_t blocks = 1;
@@ -29,7 +29,7 @@ static inline int32_t many_blocks(int32_t batch, int32_t widest, int32_t most)
  * keeps and the sums of gradients. Of each sample of a chunk there is a line, with the outputs of
  * all layers and the gradients of their sums, and an intake: inputs and targets, twice, as the next
  * chunk's come while this one is computed. */
-struct many_layout {
+struct replicas_layout {
     int32_t blocks, share;           /* samples of a block, at most, … */
     int32_t chunks, samples;         /* … in so many chunks of so many, … */
     int32_t parts;                   /* … of so many threads each */
@@ -59,23 +59,24 @@ static inline int32_t lanes_apart(int32_t floats)
 
 /* Layers at most 8 wide lie at equal distances, as if all were: kernels then know where. */
 enum {
-    MANY_QUADS = 2,
-    MANY_LAYER = 16 * MANY_QUADS * MANY_QUADS + 4 * MANY_QUADS, /* weights and biases */
-    MANY_BIAS = 16 * MANY_QUADS * MANY_QUADS,
-    MANY_LINE = 8 * MANY_QUADS, /* outputs and their gradients */
+    REPLICAS_QUADS = 2,
+    REPLICAS_LAYER =
+        16 * REPLICAS_QUADS * REPLICAS_QUADS + 4 * REPLICAS_QUADS, /* weights and biases */
+    REPLICAS_BIAS = 16 * REPLICAS_QUADS * REPLICAS_QUADS,
+    REPLICAS_LINE = 8 * REPLICAS_QUADS, /* outputs and their gradients */
 };
 
 /* What does not depend on the batch. */
-static inline void many_lay_out_layers(const struct chain *chain, struct many_layout *out)
+static inline void replicas_lay_out_layers(const struct chain *chain, struct replicas_layout *out)
 {
     const int32_t last = chain->layers - 1;
     int32_t line = 0;
     out->quads = quads_of(chain_widest(chain));
     for (int32_t l = 0; l <= last; l++) {
         const struct chain_layer *layer = &chain->layer[l];
-        const bool alike = out->quads <= MANY_QUADS;
-        const int32_t down = alike ? (int32_t)MANY_QUADS : quads_of(layer->in);
-        const int32_t across = alike ? (int32_t)MANY_QUADS : quads_of(layer->out);
+        const bool alike = out->quads <= REPLICAS_QUADS;
+        const int32_t down = alike ? (int32_t)REPLICAS_QUADS : quads_of(layer->in);
+        const int32_t across = alike ? (int32_t)REPLICAS_QUADS : quads_of(layer->out);
         out->weights += (layer->in + (layer->b >= 0)) * layer->out;
         out->tile_count += quads_of(layer->in) * quads_of(layer->out);
         out->layer[l].down = down;
@@ -94,22 +95,22 @@ static inline void many_lay_out_layers(const struct chain *chain, struct many_la
     out->learnt = chain->loss_grad >= 0 ? out->weights : 0;
     out->line = lanes_apart(line);
     out->target =
-        4 * (out->quads <= MANY_QUADS ? (int32_t)MANY_QUADS : quads_of(chain->layer[0].in));
+        4 * (out->quads <= REPLICAS_QUADS ? (int32_t)REPLICAS_QUADS : quads_of(chain->layer[0].in));
     out->intake = lanes_apart(out->target + 4 * quads_of(chain->layer[last].out));
 }
 
 /* Where everything lies, for so many samples a chunk. */
-static inline void many_place(int32_t samples, struct many_layout *out)
+static inline void replicas_place(int32_t samples, struct replicas_layout *out)
 {
     int32_t at = out->numbers, room = samples * out->line;
     out->samples = samples;
     out->chunks = (out->share + samples - 1) / samples;
-    out->parts = out->quads <= 2 ? 1 : MANY_THREADS / samples;
+    out->parts = out->quads <= 2 ? 1 : REPLICAS_THREADS / samples;
     out->parts = out->parts > out->quads ? out->quads : out->parts;
-    out->shares = MANY_WARPS / out->tile_count;
+    out->shares = REPLICAS_WARPS / out->tile_count;
     out->shares = out->shares > samples / 32 ? samples / 32 : out->shares;
     out->shares = out->shares < 1 ? 1 : out->shares;
-    out->pieces = out->packets < MANY_THREADS ? MANY_THREADS / out->packets : 1;
+    out->pieces = out->packets < REPLICAS_THREADS ? REPLICAS_THREADS / out->packets : 1;
     out->pieces = out->pieces > out->blocks ? out->blocks : out->pieces;
     while (out->pieces > 1 && 3 * out->packets * out->pieces > room)
         out->pieces--;
@@ -119,13 +120,13 @@ static inline void many_place(int32_t samples, struct many_layout *out)
     out->sums = at;
     at += out->shares * out->numbers;
     out->tiles = at;
-    at += MANY_TILE_FLOATS * out->tile_count;
+    at += REPLICAS_TILE_FLOATS * out->tile_count;
     out->places = at; /* 16 bits each */
     at = round_up(at + (out->weights + 1) / 2, 4);
     out->paces = at;
     at += PACES * PACE_FLOATS;
     out->losses = at;
-    at += 2 * MANY_WARPS;
+    at += 2 * REPLICAS_WARPS;
     out->intakes = at;
     out->intakes_apart = samples * out->intake;
     at += 2 * out->intakes_apart;
@@ -135,20 +136,20 @@ static inline void many_place(int32_t samples, struct many_layout *out)
 }
 
 /* False: there is no room for it. */
-static inline bool many_lay_out(const struct chain *chain, int32_t batch,
-                                const struct whole_limits *limits, struct many_layout *out)
+static inline bool replicas_lay_out(const struct chain *chain, int32_t batch,
+                                    const struct stack_limits *limits, struct replicas_layout *out)
 {
-    const int32_t blocks = many_blocks(batch, chain_widest(chain), limits->multiprocessors);
+    const int32_t blocks = replicas_blocks(batch, chain_widest(chain), limits->multiprocessors);
     int32_t samples;
     memset(out, 0, sizeof *out);
-    many_lay_out_layers(chain, out);
+    replicas_lay_out_layers(chain, out);
     out->share = (batch - 1) / blocks + 1;
     out->blocks = (batch - 1) / out->share + 1;
     out->packets = (out->learnt + 2 + 2) / 3; /* with the loss and the right answers */
-    samples = out->share < MANY_THREADS ? round_up(out->share, 32) : MANY_THREADS;
-    for (many_place(samples, out); samples > 32 && out->shared_bytes > limits->shared_bytes;)
-        many_place(samples -= 32, out);
-    many_place(round_up((out->share - 1) / out->chunks + 1, 32), out); /* each about as many */
+    samples = out->share < REPLICAS_THREADS ? round_up(out->share, 32) : REPLICAS_THREADS;
+    for (replicas_place(samples, out); samples > 32 && out->shared_bytes > limits->shared_bytes;)
+        replicas_place(samples -= 32, out);
+    replicas_place(round_up((out->share - 1) / out->chunks + 1, 32), out); /* each about as many */
     return out->shared_bytes <= limits->shared_bytes &&
            (int64_t)out->blocks * out->share <= INT32_MAX;
 }
