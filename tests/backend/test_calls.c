@@ -89,7 +89,7 @@ ON_BACKENDS(few_calls_of_every_kernel_are_answered)
     if (strcmp(rig->backend->name, "cuda") != 0 || !check_wants_all())
         return;
     CHECK(has_run("answer_warp") && has_run("answer_block") && has_run("answer_layers"));
-    CHECK(answered[ANSWER_RESIDENT] > 0 && has_run("whole_grid"));
+    CHECK(answered[ANSWER_RESIDENT] > 0 && has_run("stack_grid"));
 }
 
 CHECK_MAIN

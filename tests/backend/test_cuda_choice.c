@@ -165,16 +165,16 @@ static void expect_op_by_op(const struct asked *asked, const char *why)
 
 TEST(small_batches_of_dense_layers_run_whole)
 {
-    expect_whole(TRAIN("small", 1, "fp32"), "whole_warp_f32_cuda");
-    expect_whole(TRAIN("small", 10, "fp32"), "whole_team_f32_cuda");
-    expect_whole(TRAIN("mlp:4-32-32-2:sigmoid", 5, "fp32"), "whole_block_f32_cuda");
-    expect_whole(TRAIN("small", 150, "fp32"), "whole_many_f32_cuda");
-    expect_whole(TRAIN("small", 1000000, "fp32"), "whole_many_f32_cuda");
-    expect_whole(INFER("mlp:13-16-16-4", 1000, "fp32"), "whole_many_f32_cuda");
-    expect_whole(TRAIN("large", 3, "fp32"), "whole_own_f32_cuda");
-    expect_whole(TRAIN("large", 4, "fp32"), "whole_grid_f32_cuda");
-    expect_whole(TRAIN("large", 10, "fp32"), "whole_grid_f32_cuda");
-    expect_whole(INFER("large", 1, "fp32"), "whole_grid_f32_cuda");
+    expect_whole(TRAIN("small", 1, "fp32"), "stack_warp_f32_cuda");
+    expect_whole(TRAIN("small", 10, "fp32"), "stack_four_warps_f32_cuda");
+    expect_whole(TRAIN("mlp:4-32-32-2:sigmoid", 5, "fp32"), "stack_block_f32_cuda");
+    expect_whole(TRAIN("small", 150, "fp32"), "stack_replicas_f32_cuda");
+    expect_whole(TRAIN("small", 1000000, "fp32"), "stack_replicas_f32_cuda");
+    expect_whole(INFER("mlp:13-16-16-4", 1000, "fp32"), "stack_replicas_f32_cuda");
+    expect_whole(TRAIN("large", 3, "fp32"), "stack_grid_registers_f32_cuda");
+    expect_whole(TRAIN("large", 4, "fp32"), "stack_grid_f32_cuda");
+    expect_whole(TRAIN("large", 10, "fp32"), "stack_grid_f32_cuda");
+    expect_whole(INFER("large", 1, "fp32"), "stack_grid_f32_cuda");
 }
 
 /* Neither right answers that are counted on probabilities nor, in one block, outputs that become
@@ -186,16 +186,16 @@ TEST(classifiers_run_whole)
         for (int loss = LOSS_CROSS_ENTROPY; loss <= LOSS_BINARY_CROSS_ENTROPY; loss++) {
             const bool softmax = loss == LOSS_CROSS_ENTROPY && uses[u] != USE_TRAINING;
             expect_whole(CLASSIFY(loss, uses[u], "mlp:4-8-1:relu", 1),
-                         softmax ? "whole_block_f32_cuda" : "whole_warp_f32_cuda");
+                         softmax ? "stack_block_f32_cuda" : "stack_warp_f32_cuda");
             expect_whole(CLASSIFY(loss, uses[u], "mlp:4-8-1:relu", 10),
-                         softmax ? "whole_block_f32_cuda" : "whole_team_f32_cuda");
-            expect_whole(CLASSIFY(loss, uses[u], "mlp:4-8-1:relu", 64), "whole_block_f32_cuda");
+                         softmax ? "stack_block_f32_cuda" : "stack_four_warps_f32_cuda");
+            expect_whole(CLASSIFY(loss, uses[u], "mlp:4-8-1:relu", 64), "stack_block_f32_cuda");
             if (softmax)
                 expect_op_by_op(CLASSIFY(loss, uses[u], "mlp:5-136-36-1:tanh", 10),
                                 "it stores probabilities");
             else
                 expect_whole(CLASSIFY(loss, uses[u], "mlp:5-136-36-2:tanh", 10),
-                             "whole_grid_f32_cuda");
+                             "stack_grid_f32_cuda");
         }
     expect_op_by_op(CLASSIFY(LOSS_BINARY_CROSS_ENTROPY, USE_TRAINING, "mlp:5-136-36-1:tanh", 10),
                     "its right answers are counted on probabilities");
@@ -214,11 +214,11 @@ TEST(any_optimiser_trains_narrow_layers_whole)
     static const char *const optimisers[] = {"sgd:decay=0.1", "momentum", "nesterov", "adagrad",
                                              "rmsprop",       "adam",     "adamw",    "rprop"};
     for (size_t o = 0; o < sizeof optimisers / sizeof *optimisers; o++) {
-        expect_whole(TRAIN_BY(optimisers[o], "small", 1), "whole_team_f32_cuda");
-        expect_whole(TRAIN_BY(optimisers[o], "small", 10), "whole_team_f32_cuda");
-        expect_whole(TRAIN_BY(optimisers[o], "small", 64), "whole_block_f32_cuda");
-        expect_whole(TRAIN_BY(optimisers[o], "small", 65), "whole_many_f32_cuda");
-        expect_whole(TRAIN_BY(optimisers[o], "mlp:8-32-32-4", 5), "whole_block_f32_cuda");
+        expect_whole(TRAIN_BY(optimisers[o], "small", 1), "stack_four_warps_f32_cuda");
+        expect_whole(TRAIN_BY(optimisers[o], "small", 10), "stack_four_warps_f32_cuda");
+        expect_whole(TRAIN_BY(optimisers[o], "small", 64), "stack_block_f32_cuda");
+        expect_whole(TRAIN_BY(optimisers[o], "small", 65), "stack_replicas_f32_cuda");
+        expect_whole(TRAIN_BY(optimisers[o], "mlp:8-32-32-4", 5), "stack_block_f32_cuda");
     }
     expect_kernel(TRAIN_BY("adam:clip=1", "small", 10), "clip_f32_cuda");
     expect_kernel(TRAIN_BY("adam", "large", 3), "adam_f32_cuda");
@@ -230,17 +230,17 @@ TEST(calls_have_kernels_of_their_own)
     expect_calls(CALLS("small", 1, ANSWER_QUEUED), "answer_warp_f32_cuda", 1);
     expect_calls(CALLS("small", 1, ANSWER_RESIDENT), "answer_warp_f32_cuda", 0);
     expect_calls(CALLS("mlp:8-32-32-4", 10, ANSWER_CALLS), "answer_block_f32_cuda", 1);
-    expect_kernel(CALLS("small", 65, ANSWER_CALLS), "dense_f32_cuda"); /* a graph of its ops */
-    expect_kernel(CALLS("mlp:8-32-32-4", 17, ANSWER_QUEUED), "dense_f32_cuda");
+    expect_kernel(CALLS("small", 65, ANSWER_CALLS), "dense_f32_small"); /* a graph of its ops */
+    expect_kernel(CALLS("mlp:8-32-32-4", 17, ANSWER_QUEUED), "dense_f32_small");
     expect_refused(CALLS("small", 65, ANSWER_RESIDENT), "more than the 512 threads of a block");
     expect_calls(CALLS("large", 10, ANSWER_CALLS), "answer_flow_f32_cuda", 1);
     expect_calls(CALLS("large", 1, ANSWER_CALLS), "answer_layers_f32_cuda", 5);
     expect_calls(CALLS("mlp:500-500-10", 1, ANSWER_CALLS), "answer_layers_f32_cuda", 3);
-    expect_calls(CALLS("large", 1, ANSWER_QUEUED), "whole_grid_f32_cuda", 0);
-    expect_calls(CALLS("large", 10, ANSWER_RESIDENT), "whole_grid_f32_cuda", 0);
+    expect_calls(CALLS("large", 1, ANSWER_QUEUED), "stack_grid_f32_cuda", 0);
+    expect_calls(CALLS("large", 10, ANSWER_RESIDENT), "stack_grid_f32_cuda", 0);
     expect_refused(CALLS("lenet", 1, ANSWER_RESIDENT), "no kernel that waits for calls of 'lenet'");
     expect_refused(CALLS("large", 13, ANSWER_RESIDENT), "its batch is more than 12 samples");
-    expect_calls(CALLS("mlp:500-500-10", 1, ANSWER_RESIDENT), "whole_grid_f32_cuda", 0);
+    expect_calls(CALLS("mlp:500-500-10", 1, ANSWER_RESIDENT), "stack_grid_f32_cuda", 0);
     expect_refused(CALLS("mlp:500-500-10", 2, ANSWER_RESIDENT), "512 numbers at most");
     expect_refused(CALLS("mlp:784-500-10", 1, ANSWER_RESIDENT), "512 numbers at most");
 }
@@ -260,8 +260,9 @@ TEST(what_runs_op_by_op_says_why)
 TEST(products_are_chosen_by_their_size)
 {
     expect_kernel(TRAIN("large", 1024, "tf32"), "dense_tf32_cublaslt");
-    expect_kernel(TRAIN("large", 1024, "tf32"), "dense_sgd_f32_slim");
-    expect_kernel(TRAIN("large", 150, "tf32"), "dense_tf32_thin");
+    expect_kernel(TRAIN("large", 1024, "tf32"), "dense_sgd_f32_few_outputs");
+    expect_kernel(TRAIN("large", 150, "tf32"), "dense_tf32_split_k");
+    expect_kernel(TRAIN("large", 64, "tf32"), "dense_sgd_tf32_dgrad_update");
     expect_kernel(TRAIN("fcn", 64, "fp32"), "dense_f32_cublaslt");
     expect_kernel(TRAIN("fcn", 16384, "bf16"), "dense_sgd_bf16_cublaslt");
     expect_kernel(TRAIN("fcn", 16384, "bf16"), "load_16bit_cuda");
@@ -269,30 +270,32 @@ TEST(products_are_chosen_by_their_size)
     expect_kernel(INFER("wide", 64, "bf16"), "dense_bf16_cublaslt");
     expect_kernel(INFER("wide", 1, "fp32"), "dense_f32_cublaslt"); /* few samples, many weights */
     expect_kernel(INFER("mlp:100000-64-10", 1, "fp32"), "dense_f32_cublaslt");
-    expect_kernel(INFER("mlp:512-512", 12, "fp32"), "dense_f32_cuda");
+    expect_kernel(INFER("mlp:512-512", 12, "fp32"), "dense_f32_small");
     expect_kernel(TRAIN("mlp:1048576-24-10", 16, "fp32"), "dense_sgd_f32_cublaslt"); /* too wide */
-    expect_kernel(INFER("large", 1, "bf16"), "dense_bf16_handful");
-    expect_kernel(INFER("large", 1, "bf16"), "dense_f32_slim");
-    expect_kernel(INFER("large", 32, "fp16"), "dense_f16_handful");
+    expect_kernel(INFER("large", 1, "bf16"), "dense_bf16_skinny");
+    expect_kernel(INFER("large", 1, "bf16"), "dense_f32_few_outputs");
+    expect_kernel(INFER("large", 32, "fp16"), "dense_f16_skinny");
     expect_kernel(INFER("large", 33, "bf16"), "dense_bf16_cublaslt");
     expect_kernel(INFER("wide", 1, "bf16"), "dense_bf16_cublaslt"); /* more than L2 holds */
-    expect_kernel(TRAIN("large", 10, "bf16"), "dense_sgd_bf16_handful");
-    expect_kernel(TRAIN("large", 13, "fp32"), "dense_sgd_f32_handful");
+    expect_kernel(TRAIN("large", 10, "bf16"), "dense_sgd_bf16_skinny");
+    expect_kernel(TRAIN("large", 13, "fp32"), "dense_sgd_f32_skinny");
     expect_kernel(TRAIN("large", 33, "fp32"), "dense_sgd_f32_cublaslt");
     expect_kernel(INFER("mlp:1600-2600-40", 12, "fp32"), "dense_f32_cublaslt"); /* no grid */
-    expect_kernel(INFER("mlp:1600-2600-40", 13, "fp32"), "dense_f32_handful");
-    expect_kernel(TRAIN("lenet", 64, "fp32"), "dense_f32_cuda");
+    expect_kernel(INFER("mlp:1600-2600-40", 13, "fp32"), "dense_f32_skinny");
+    expect_kernel(TRAIN("lenet", 64, "fp32"), "dense_f32_small");
     expect_refused(TRAIN("small", 10, "bf16"), "would be computed in 16 bits");
 }
 
-TEST(convolutions_are_chosen_by_precision)
+TEST(convolutions_are_chosen_by_precision_and_size)
 {
+    expect_kernel(TRAIN("lenet", 64, "tf32"), "conv_f32_direct");
+    expect_kernel(TRAIN("lenet", 64, "fp32"), "conv_dw_f32_small");
     expect_kernel(INFER("resnet18", 8, "fp32"), "conv_fused_f32_cuda");
-    expect_kernel(INFER("resnet18", 8, "tf32"), "conv_fused_tf32_last_cuda");
-    expect_kernel(INFER("resnet18", 8, "bf16"), "conv_fused_16bit_last_cuda");
+    expect_kernel(INFER("resnet18", 8, "tf32"), "conv_fused_tf32_nhwc");
+    expect_kernel(INFER("resnet18", 8, "bf16"), "conv_fused_16bit_nhwc");
     expect_kernel(TRAIN("resnet18", 8, "tf32"), "batch_norm_add_relu_f32_cuda");
-    expect_kernel(TRAIN("lenet", 64, "fp32"), "sgd_together_f32_cuda");
-    expect_kernel(TRAIN("gru", 64, "fp32"), "adam_together_f32_cuda");
+    expect_kernel(TRAIN("lenet", 64, "fp32"), "sgd_multi_tensor_f32_cuda");
+    expect_kernel(TRAIN("gru", 64, "fp32"), "adam_multi_tensor_f32_cuda");
 }
 
 static void expect_reason(const struct asked *asked, const char *kernel, const char *part)
@@ -312,11 +315,11 @@ TEST(reasons_are_true_at_every_size)
 {
     expect_reason(TRAIN("large", 33, "fp32"), "dense_f32_cublaslt", "do not fill");
     expect_reason(TRAIN("large", 1024, "fp32"), "dense_f32_cublaslt", "tiles fill the GPU");
-    expect_reason(TRAIN("mlp:33-33-9", 100, "fp32"), "dense_sgd_f32_cuda", "a small product");
+    expect_reason(TRAIN("mlp:33-33-9", 100, "fp32"), "dense_sgd_f32_small", "a small product");
     expect_reason(TRAIN("mlp:33-20-33", 1000000, "fp32"), "dense_sgd_f32_cuda", "so many samples");
     expect_reason(INFER("wide", 8, "bf16"), "dense_bf16_cublaslt", "more weights");
     expect_reason(TRAIN("large", 64, "bf16"), "dense_bf16_cublaslt", "in 16 bits");
-    expect_reason(TRAIN("large", 8, "bf16"), "dense_bf16_handful", "few samples");
+    expect_reason(TRAIN("large", 8, "bf16"), "dense_bf16_skinny", "few samples");
 }
 
 /* What the kernels need beside the program's tensors is known, and grows with the batch. */
@@ -372,7 +375,7 @@ static void expect_launches(const struct asked *asked, const char *kernel, int32
 /* The inputs' product and all steps, or two kernels a step; before either the state is set. */
 TEST(recurrent_layers_have_few_launches)
 {
-    expect_launches(INFER("lstm", 64, "fp32"), "lstm_f32_cuda", 3);
+    expect_launches(INFER("lstm", 64, "fp32"), "lstm_f32_persistent", 3);
     expect_launches(INFER("ptb_lstm", 20, "fp32"), "lstm_f32_cuda", 3 + 2 * 35);
 }
 

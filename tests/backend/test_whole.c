@@ -265,8 +265,9 @@ ON_BACKENDS(few_steps_of_every_kernel_agree)
     if (!whole)
         SKIP("'%s' runs nothing whole", rig->backend->name);
     if (strcmp(rig->backend->name, "cuda") == 0 && check_wants_all())
-        CHECK(has_run("whole_warp") && has_run("whole_team") && has_run("whole_block") &&
-              has_run("whole_many") && has_run("whole_grid") && has_run("whole_own"));
+        CHECK(has_run("stack_warp") && has_run("stack_four_warps") && has_run("stack_block") &&
+              has_run("stack_replicas") && has_run("stack_grid") &&
+              has_run("stack_grid_registers"));
 }
 
 /* How many are a number in one and none in the other. */

@@ -41,15 +41,15 @@ case $found in
 *) echo "skip $suite.names_the_gpu_on_paper: the plugin is not in this build, or there is a GPU" ;;
 esac
 case $found in
-*whole_grid* | *dense_*) holds says_why_on_a_gpu "$found" 'op by op: its batch is more than 12 samples' ;;
+*stack_grid* | *dense_*) holds says_why_on_a_gpu "$found" 'op by op: its batch is more than 12 samples' ;;
 *) echo "skip $suite.says_why_on_a_gpu: the plugin is not in this build" ;;
 esac
 case $found in
-*whole_grid* | *dense_*)
+*stack_grid* | *dense_*)
     explains says_when_one_launch_does 'one launch answers all calls' large --backend cuda \
         --scenario queued
     explains says_when_each_call_is_launched '1 launches' small --backend cuda --scenario queued
-    explains names_the_kernel_that_owns_weights 'whole_own_f32_cuda: training with up to four' large \
+    explains names_the_kernel_that_owns_weights 'stack_grid_registers_f32_cuda: training with up to four' large \
         --backend cuda --phase training --batch 3
     explains takes_binary_classifiers_whole 'one kernel runs all of these ops' mlp:4-8-1:relu \
         --backend cuda --phase training --loss binary_cross_entropy

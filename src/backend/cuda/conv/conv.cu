@@ -3,69 +3,88 @@
 #include "backend/cuda/ops/channel_reduce.h"
 #include "backend/cuda/plan/kernel_families.h"
 
-/* y[n,o,p,q] = Σ_{i,ky,kx} x[n,i,row,column]·w[o,i,ky,kx] + b[o] */
-static void run_conv(const struct call *call, struct queue *queue, bool tf32)
+/* conv: y[n,o,p,q] = Σ_{i,ky,kx} x[n,i,row,column]·w[o,i,ky,kx] + b[o]
+ * conv_t: x[n,i,row,column] = Σ_{o,ky,kx} y[n,o,p,q]·w[o,i,ky,kx] + b[i]: y is read, x written
+ * conv_fused: conv, with batch-norm, a summand and an activation in the epilogue */
+static void run_conv(const struct call *call, struct queue *queue, enum conv_way way)
 {
+    const bool back = call->op->kind == OP_conv_t, fused = call->op->kind == OP_conv_fused;
+    const struct conv conv = conv_of(call->program, call->op);
     struct conv_ending ending = {};
     ending.bias = call_reals(call, 2);
-    conv_implicit_gemm(queue, conv_of(call->program, call->op), false, tf32, call_reals(call, 0),
-                       call_reals(call, 1), call_reals(call, 3), ending, call->workspace);
+    if (fused)
+        ending = conv_ending_of(call);
+    float *to = call_reals(call, fused ? 8 : 3);
+    if (way == CONV_SMALL)
+        conv_direct(queue, conv, back, call_reals(call, 0), call_reals(call, 1), to, ending);
+    else
+        conv_implicit_gemm(queue, conv, back, way == CONV_IN_TF32, call_reals(call, 0),
+                           call_reals(call, 1), to, ending, call->workspace);
 }
 
-/* x[n,i,row,column] = Σ_{o,ky,kx} y[n,o,p,q]·w[o,i,ky,kx] + b[i]: here y is read, x written. */
-static void run_conv_t(const struct call *call, struct queue *queue, bool tf32)
+void launch_conv(const struct call *call, struct queue *queue)
 {
-    struct conv_ending ending = {};
-    ending.bias = call_reals(call, 2);
-    conv_implicit_gemm(queue, conv_of(call->program, call->op), true, tf32, call_reals(call, 0),
-                       call_reals(call, 1), call_reals(call, 3), ending, call->workspace);
+    run_conv(call, queue, CONV_IN_FP32);
 }
 
-static void run_conv_fused(const struct call *call, struct queue *queue, bool tf32)
+void launch_conv_tf32(const struct call *call, struct queue *queue)
 {
-    conv_implicit_gemm(queue, conv_of(call->program, call->op), false, tf32, call_reals(call, 0),
-                       call_reals(call, 1), call_reals(call, 8), conv_ending_of(call),
-                       call->workspace);
+    run_conv(call, queue, CONV_IN_TF32);
 }
 
-/* dw[o,i,ky,kx] = Σ_{n,p,q} x[n,i,row,column]·dy[n,o,p,q] */
-static void run_conv_dw(const struct call *call, struct queue *queue, bool tf32)
+void launch_conv_direct(const struct call *call, struct queue *queue)
 {
-    conv_wgrad(queue, conv_of(call->program, call->op), tf32, call_reals(call, 0),
-               call_reals(call, 1), call_reals(call, 2), call->op->attr.conv_dw.accumulate != 0,
-               call->workspace);
+    run_conv(call, queue, CONV_SMALL);
 }
 
 uint64_t workspace_conv(const struct program *program, const struct op *op)
 {
-    const struct conv conv = conv_of(program, op);
-    return op->kind == OP_conv_dw ? conv_wgrad_bytes(conv)
-                                  : conv_implicit_gemm_bytes(conv, op->kind == OP_conv_t);
+    return conv_implicit_gemm_bytes(conv_of(program, op), op->kind == OP_conv_t);
 }
 
-#define BOTH(kind)                                                                                 \
-    void launch_##kind(const struct call *call, struct queue *queue)                               \
-    {                                                                                              \
-        run_##kind(call, queue, false);                                                            \
-    }                                                                                              \
-    static void launch_##kind##_tf32(const struct call *call, struct queue *queue)                 \
-    {                                                                                              \
-        run_##kind(call, queue, true);                                                             \
-    }
-BOTH(conv)
-BOTH(conv_t)
-BOTH(conv_fused)
-BOTH(conv_dw)
-
-#define ROW(kind)                                                                                  \
-    {                                                                                              \
-        OP_##kind, #kind "_tf32_cuda", launch_##kind##_tf32, workspace_conv, NULL, 0, false        \
-    }
-
-const struct kernel *conv_kernel_tf32(const struct op *op)
+/* dw[o,i,ky,kx] = Σ_{n,p,q} x[n,i,row,column]·dy[n,o,p,q] */
+static void run_conv_dw(const struct call *call, struct queue *queue, enum conv_way way)
 {
-    static const struct kernel kernels[] = {ROW(conv), ROW(conv_t), ROW(conv_fused), ROW(conv_dw)};
-    return kernel_in(kernels, op->kind);
+    conv_wgrad(queue, conv_of(call->program, call->op), way, call_reals(call, 0),
+               call_reals(call, 1), call_reals(call, 2), call->op->attr.conv_dw.accumulate != 0,
+               call->workspace);
+}
+
+void launch_conv_dw(const struct call *call, struct queue *queue)
+{
+    run_conv_dw(call, queue, CONV_IN_FP32);
+}
+
+void launch_conv_dw_tf32(const struct call *call, struct queue *queue)
+{
+    run_conv_dw(call, queue, CONV_IN_TF32);
+}
+
+void launch_conv_dw_small(const struct call *call, struct queue *queue)
+{
+    run_conv_dw(call, queue, CONV_SMALL);
+}
+
+uint64_t workspace_conv_dw(const struct program *program, const struct op *op)
+{
+    return conv_wgrad_bytes(conv_of(program, op), false);
+}
+
+uint64_t workspace_conv_dw_small(const struct program *program, const struct op *op)
+{
+    return conv_wgrad_bytes(conv_of(program, op), true);
+}
+
+/* Has the result few channels (conv_direct.cu)? */
+bool takes_conv_direct(const struct choice *choice)
+{
+    return conv_direct_fits(conv_of(choice->program, choice->op), choice->op->kind == OP_conv_t);
+}
+
+/* Are there few weights, of small images (conv_wgrad_small.cu)? */
+bool takes_conv_wgrad_small(const struct choice *choice)
+{
+    return small_fits(conv_of(choice->program, choice->op));
 }
 
 /* The values themselves. */

@@ -126,10 +126,16 @@ void conv_implicit_gemm(struct queue *queue, const struct conv &conv, bool back,
                         const struct conv_ending &ending, void *workspace);
 uint64_t conv_implicit_gemm_bytes(const struct conv &conv, bool back);
 
-/* conv_wgrad.cu: w from x and y. */
-void conv_wgrad(struct queue *queue, const struct conv &conv, bool tf32, const float *x,
+/* conv_direct.cu: the same in fp32, for few channels of the result and few weights. */
+bool conv_direct_fits(const struct conv &conv, bool back);
+void conv_direct(struct queue *queue, const struct conv &conv, bool back, const float *from,
+                 const float *w, float *to, const struct conv_ending &ending);
+
+/* conv_wgrad.cu: w from x and y; CONV_SMALL: in fp32, by conv_wgrad_small.cu. */
+enum conv_way { CONV_IN_FP32, CONV_IN_TF32, CONV_SMALL };
+void conv_wgrad(struct queue *queue, const struct conv &conv, enum conv_way way, const float *x,
                 const float *dy, float *dw, bool accumulate, void *workspace);
-uint64_t conv_wgrad_bytes(const struct conv &conv);
+uint64_t conv_wgrad_bytes(const struct conv &conv, bool small);
 
 /* conv_wgrad_small.cu: the same for few weights of small images: it leaves small_pieces sums
  * [piece][out][inner][taps], which are to be added. */
@@ -137,8 +143,5 @@ bool small_fits(const struct conv &conv);
 int32_t small_pieces(const struct conv &conv);
 void small_launch(struct queue *queue, const struct conv &conv, const float *x, const float *dy,
                   float *pieces);
-
-/* The kernel for this op of the family in tf32, or NULL when it is of another. */
-const struct kernel *conv_kernel_tf32(const struct op *op);
 
 #endif

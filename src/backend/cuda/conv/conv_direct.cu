@@ -29,7 +29,7 @@ static size_t flat_bytes(const struct conv &conv, bool back)
            sizeof(float);
 }
 
-bool flat_fits(const struct conv &conv, bool back)
+bool conv_direct_fits(const struct conv &conv, bool back)
 {
     return tall_of(conv, back) <= FLAT_TALL && flat_bytes(conv, back) <= FLAT_BYTES;
 }
@@ -191,9 +191,10 @@ static __global__ void __launch_bounds__(FLAT_THREADS)
     put_pixel<STAGED_TALL>(gather, section, group, first, result, sums);
 }
 
-void flat_launch(struct queue *queue, const struct gather &gather)
+void conv_direct(struct queue *queue, const struct conv &conv, bool back, const float *from,
+                 const float *w, float *to, const struct conv_ending &ending)
 {
-    const struct conv &conv = gather.conv;
+    const struct gather gather = {conv, back, conv_is_pointwise(conv), 0, from, w, to, ending};
     const struct walk down = walk_of(conv.down, gather.back, 0);
     const struct walk across = walk_of(conv.across, gather.back, 0);
     const int64_t places = (int64_t)down.places * across.places, pixels = conv.samples * places;

@@ -49,7 +49,7 @@ static bool is_ready(const struct conv &conv, bool back)
 
 uint64_t conv_implicit_gemm_bytes(const struct conv &conv, bool back)
 {
-    if (is_ready(conv, back) || flat_fits(conv, back))
+    if (is_ready(conv, back))
         return 0;
     return (uint64_t)conv.groups * (uint64_t)phases_of(conv, back) * (uint64_t)tall_of(conv, back) *
            (uint64_t)depth_room(conv, back) * sizeof(float);
@@ -297,10 +297,6 @@ void conv_implicit_gemm(struct queue *queue, const struct conv &conv, bool back,
     const int32_t tall = tall_of(conv, back);
     struct gather gather = {conv, back,  conv_is_pointwise(conv), depth_room(conv, back), from, w,
                             to,   ending};
-    if (flat_fits(conv, back)) {
-        flat_launch(queue, gather);
-        return;
-    }
     if (!is_ready(conv, back)) {
         const int64_t count = (int64_t)(conv_implicit_gemm_bytes(conv, back) / sizeof(float));
         enqueue(queue, pack_weights, dim3(blocks_striding(count)), dim3(THREADS), conv, back,

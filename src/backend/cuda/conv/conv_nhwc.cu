@@ -22,7 +22,7 @@
 
 #include "backend/cuda/conv/conv_taps.h"
 #include "backend/cuda/conv/conv_tile.h"
-#include "backend/cuda/plan/nhwc.h"
+#include "backend/cuda/ops/nhwc.h"
 
 enum {
     NHWC_TALL = 128,    /* pixels of a tile */

@@ -16,11 +16,4 @@ void conv_nhwc_wgrad(struct queue *queue, const struct conv &conv, int32_t inner
                      const float *dy, float *dw, bool accumulate, float *pieces);
 uint64_t conv_nhwc_wgrad_bytes(const struct conv &conv);
 
-/* conv_nhwc_ops.cu: the kernel for this op, or NULL when there is none; does it multiply in 16
- * bits? And is a kernel one of these, which take their images either way? */
-const struct kernel *conv_nhwc_kernel(enum precision precision, const struct program *program,
-                                      const struct op *op);
-bool conv_nhwc_is_16bit(const struct kernel *kernel);
-bool conv_nhwc_reorders(const struct kernel *kernel);
-
 #endif

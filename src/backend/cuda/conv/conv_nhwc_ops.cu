@@ -4,10 +4,11 @@
  * too few channels for vectors of 16 bits. */
 #include "backend/cuda/conv/conv_nhwc.h"
 #include "backend/cuda/conv/reorder.h"
-#include "backend/cuda/plan/mixed_precision.h"
+#include "backend/cuda/host/cuda_device.h"
+#include "backend/cuda/plan/kernel_families.h"
 
 /* Pieces of sums, or what is transposed, whichever the op needs; both where the op is a wgrad. */
-static uint64_t workspace_nhwc(const struct program *program, const struct op *op)
+uint64_t workspace_conv_nhwc(const struct program *program, const struct op *op)
 {
     const struct conv_form form = conv_form_of(program, op, true);
     return reorder_bytes(program, op) +
@@ -55,19 +56,19 @@ static void run_nhwc(const struct call *call, struct queue *queue, const struct 
 }
 
 /* conv and conv_t */
-static void launch_conv_nhwc(const struct call *call, struct queue *queue)
+void launch_conv_nhwc(const struct call *call, struct queue *queue)
 {
     struct conv_ending ending = {};
     ending.bias = call_reals(call, 2);
     run_nhwc(call, queue, ending, call_has(call, 2));
 }
 
-static void launch_conv_fused_nhwc(const struct call *call, struct queue *queue)
+void launch_conv_fused_nhwc(const struct call *call, struct queue *queue)
 {
     run_nhwc(call, queue, conv_ending_of(call), true);
 }
 
-static void launch_conv_dw_nhwc(const struct call *call, struct queue *queue)
+void launch_conv_dw_nhwc(const struct call *call, struct queue *queue)
 {
     const struct reordered made =
         reorder_begin(call, conv_form_of(call->program, call->op, true), false, false);
@@ -76,43 +77,22 @@ static void launch_conv_dw_nhwc(const struct call *call, struct queue *queue)
                     call->op->attr.conv_dw.accumulate != 0, (float *)made.room);
 }
 
-#define ROW(kind, precision, launch)                                                               \
-    {                                                                                              \
-        OP_##kind, #kind "_" precision "_last_cuda", launch, workspace_nhwc, NULL, 0, false        \
-    }
-#define ROWS(precision)                                                                            \
-    {                                                                                              \
-        ROW(conv, precision, launch_conv_nhwc), ROW(conv_t, precision, launch_conv_nhwc),          \
-            ROW(conv_fused, precision, launch_conv_fused_nhwc),                                    \
-            ROW(conv_dw, precision, launch_conv_dw_nhwc)                                           \
-    }
-
-static const struct kernel kernels[2][4] = {ROWS("tf32"), ROWS("16bit")};
-
 /* Where tiles of 64 channels are mostly full, and channels of the result are vectors. */
-const struct kernel *conv_nhwc_kernel(enum precision precision, const struct program *program,
-                                      const struct op *op)
+bool takes_conv_nhwc(const struct choice *choice)
 {
     enum { LEAST = 32 };
-    for (int32_t i = 0; i < 4; i++) {
-        if (kernels[0][i].kind != op->kind)
-            continue;
-        const struct conv_form form = conv_form_of(program, op, true);
-        const struct conv conv = conv_of(program, op);
-        const bool fits = form.task == CONV_DGRAD ? conv.in >= LEAST && conv.in % NHWC_VECTOR == 0
-                                                  : conv.out >= LEAST;
-        return form.nhwc && fits ? &kernels[precision_is_16bit(precision_in(precision, form))][i]
-                                 : NULL;
-    }
-    return NULL;
+    if (!choice->device->warpgroups)
+        return false;
+    const struct conv_form form = conv_form_of(choice->program, choice->op, true);
+    const struct conv conv = conv_of(choice->program, choice->op);
+    const bool fits = form.task == CONV_DGRAD ? conv.in >= LEAST && conv.in % NHWC_VECTOR == 0
+                                              : conv.out >= LEAST;
+    return form.nhwc && fits;
 }
 
-bool conv_nhwc_is_16bit(const struct kernel *kernel)
+bool takes_conv_nhwc_16bit(const struct choice *choice)
 {
-    return kernel >= kernels[1] && kernel < kernels[2];
-}
-
-bool conv_nhwc_reorders(const struct kernel *kernel)
-{
-    return kernel->workspace_bytes == workspace_nhwc;
+    return takes_conv_nhwc(choice) &&
+           precision_is_16bit(precision_in(choice->device->precision,
+                                           conv_form_of(choice->program, choice->op, true)));
 }

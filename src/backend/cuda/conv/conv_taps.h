@@ -147,8 +147,4 @@ static inline __device__ float conv_activation(const struct conv_ending &ending,
     return ending.low < ending.high ? bounded(x, ending.low, ending.high) : x;
 }
 
-/* conv_direct.cu: for few channels of the result and few weights. */
-bool flat_fits(const struct conv &conv, bool back);
-void flat_launch(struct queue *queue, const struct gather &gather);
-
 #endif

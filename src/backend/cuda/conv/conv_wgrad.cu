@@ -11,8 +11,8 @@
 #include "backend/cuda/device/reduce.h"
 #include "backend/cuda/product/gemm.h"
 
-enum { BLOCKS_WANTED = 528, SLABS_LEAST = 8 }; /* four for each of 132 multiprocessors */
-enum { MANY_PIECES = 16 };                     /* too many for one thread to add */
+enum { BLOCKS_WANTED = 4 * TARGET_MULTIPROCESSORS, SLABS_LEAST = 8 };
+enum { MANY_PIECES = 16 }; /* too many for one thread to add */
 
 /* How the depth is cut. */
 struct cut {
@@ -34,13 +34,12 @@ static struct cut cut_of(const struct conv &conv)
     return cut;
 }
 
-uint64_t conv_wgrad_bytes(const struct conv &conv)
+uint64_t conv_wgrad_bytes(const struct conv &conv, bool small)
 {
-    const int32_t pieces = small_fits(conv) ? small_pieces(conv) : cut_of(conv).pieces;
-    return pieces == 1 && !small_fits(conv)
-               ? 0
-               : (uint64_t)pieces * (uint64_t)conv.out * (uint64_t)conv.inner *
-                     (uint64_t)conv.taps * sizeof(float);
+    const int32_t pieces = small ? small_pieces(conv) : cut_of(conv).pieces;
+    return pieces == 1 && !small ? 0
+                                 : (uint64_t)pieces * (uint64_t)conv.out * (uint64_t)conv.inner *
+                                       (uint64_t)conv.taps * sizeof(float);
 }
 
 struct wgrad {
@@ -250,7 +249,7 @@ static void wgrad_launch(struct queue *queue, const struct wgrad &wgrad)
                   dim3(TILE_THREADS), sizeof(struct wgrad_room<TALL>), wgrad);
 }
 
-void conv_wgrad(struct queue *queue, const struct conv &conv, bool tf32, const float *x,
+void conv_wgrad(struct queue *queue, const struct conv &conv, enum conv_way way, const float *x,
                 const float *dy, float *dw, bool accumulate, void *workspace)
 {
     struct wgrad wgrad = {conv,
@@ -262,7 +261,7 @@ void conv_wgrad(struct queue *queue, const struct conv &conv, bool tf32, const f
                           conv.down.y * conv.across.y % 4 == 0,
                           conv_is_pointwise(conv),
                           conv.inner % HALF == 0};
-    const bool small = small_fits(conv);
+    const bool small = way == CONV_SMALL, tf32 = way == CONV_IN_TF32;
     const int32_t pieces = small ? small_pieces(conv) : wgrad.cut.pieces;
     const int32_t columns = conv.inner * conv.taps;
     const float *parts = (const float *)workspace;

@@ -7,6 +7,9 @@
  * Pads that are not the same on both sides stay with our own kernels. */
 #include "backend/cuda/conv/cudnn.h"
 
+#include "backend/cuda/host/cuda_device.h"
+#include "backend/cuda/plan/kernel_families.h"
+
 extern "C" {
 #include "base/memory.h"
 }
@@ -86,7 +89,7 @@ static struct conv_form form_of(const struct cudnn *cudnn, const struct program 
 }
 
 /* All that may have to be transposed, and what cuDNN may take. */
-static uint64_t workspace_cudnn(const struct program *program, const struct op *op)
+uint64_t workspace_cudnn(const struct program *program, const struct op *op)
 {
     return reorder_bytes(program, op) + cudnn_most_bytes();
 }
@@ -109,36 +112,23 @@ static void run_cudnn(const struct call *call, struct queue *queue,
 }
 
 /* conv and conv_t */
-static void launch_conv_cudnn(const struct call *call, struct queue *queue)
+void launch_conv_cudnn(const struct call *call, struct queue *queue)
 {
     struct conv_ending ending = {};
     ending.bias = call_reals(call, 2);
     run_cudnn(call, queue, ending, call_has(call, 2), false);
 }
 
-static void launch_conv_fused_cudnn(const struct call *call, struct queue *queue)
+void launch_conv_fused_cudnn(const struct call *call, struct queue *queue)
 {
     const struct conv_ending ending = conv_ending_of(call);
     run_cudnn(call, queue, ending, true, call_has(call, 7) && ending.add == call_reals(call, 8));
 }
 
-static void launch_conv_dw_cudnn(const struct call *call, struct queue *queue)
+void launch_conv_dw_cudnn(const struct call *call, struct queue *queue)
 {
     run_cudnn(call, queue, conv_ending{}, false, false);
 }
-
-#define ROW(kind, precision, launch)                                                               \
-    {                                                                                              \
-        OP_##kind, #kind "_" precision "_cudnn", launch, workspace_cudnn, NULL, 0, false           \
-    }
-#define ROWS(precision)                                                                            \
-    {                                                                                              \
-        ROW(conv, precision, launch_conv_cudnn), ROW(conv_t, precision, launch_conv_cudnn),        \
-            ROW(conv_fused, precision, launch_conv_fused_cudnn),                                   \
-            ROW(conv_dw, precision, launch_conv_dw_cudnn)                                          \
-    }
-
-static const struct kernel kernels[2][4] = {ROWS("f32"), ROWS("tf32")};
 
 /* Are there as many places as cuDNN works out from pads on both sides? */
 static bool is_even(const struct conv_axis &axis)
@@ -147,35 +137,24 @@ static bool is_even(const struct conv_axis &axis)
     return room >= 0 && room / axis.stride + 1 == axis.y;
 }
 
-const struct kernel *cudnn_kernel(struct cudnn *cudnn, const struct program *program,
-                                  const struct op *op, bool dry)
+bool takes_cudnn(const struct choice *choice)
 {
-    for (const struct kernel &kernel : kernels[cudnn && cudnn->tf32]) {
-        if (!cudnn || kernel.kind != op->kind)
-            continue;
-        const struct conv_form form = form_of(cudnn, program, op);
-        if (!is_even(form.conv.down) || !is_even(form.conv.across))
-            return NULL;
-        const struct cudnn_choice *choice = dry ? NULL : cudnn_choose(cudnn, &form);
-        return dry || (choice && choice->plan) ? &kernel : NULL;
-    }
-    return NULL;
+    struct cudnn *cudnn = choice->device->cudnn;
+    if (!cudnn)
+        return false;
+    const struct conv_form form = form_of(cudnn, choice->program, choice->op);
+    if (!is_even(form.conv.down) || !is_even(form.conv.across))
+        return false;
+    const struct cudnn_choice *found = choice->dry ? NULL : cudnn_choose(cudnn, &form);
+    return choice->dry || (found && found->plan);
 }
 
-uint64_t cudnn_workspace(const struct cudnn *cudnn, const struct kernel *kernel,
-                         const struct program *program, const struct op *op, uint64_t most)
+uint64_t cudnn_workspace(const struct cudnn *cudnn, const struct program *program,
+                         const struct op *op, uint64_t most)
 {
-    if (kernel->workspace_bytes != workspace_cudnn)
-        return most;
     const struct conv_form form = form_of(cudnn, program, op);
     const struct cudnn_choice *choice = cudnn_known(cudnn, &form);
     return choice ? reorder_bytes(program, op) + (uint64_t)choice->bytes : most;
-}
-
-bool cudnn_reorders(const struct cudnn *cudnn, const struct kernel *kernel,
-                    const struct program *program, const struct op *op)
-{
-    return kernel->workspace_bytes == workspace_cudnn && form_of(cudnn, program, op).nhwc != 0;
 }
 
 #else
@@ -199,21 +178,32 @@ size_t cudnn_version(const struct cudnn *)
     return 0;
 }
 
-const struct kernel *cudnn_kernel(struct cudnn *, const struct program *, const struct op *, bool)
-{
-    return NULL;
-}
-
-uint64_t cudnn_workspace(const struct cudnn *, const struct kernel *, const struct program *,
-                         const struct op *, uint64_t most)
-{
-    return most;
-}
-
-bool cudnn_reorders(const struct cudnn *, const struct kernel *, const struct program *,
-                    const struct op *)
+bool takes_cudnn(const struct choice *)
 {
     return false;
+}
+
+void launch_conv_cudnn(const struct call *, struct queue *)
+{
+}
+
+void launch_conv_fused_cudnn(const struct call *, struct queue *)
+{
+}
+
+void launch_conv_dw_cudnn(const struct call *, struct queue *)
+{
+}
+
+uint64_t workspace_cudnn(const struct program *, const struct op *)
+{
+    return 0;
+}
+
+uint64_t cudnn_workspace(const struct cudnn *, const struct program *, const struct op *,
+                         uint64_t most)
+{
+    return most;
 }
 
 #endif

@@ -4,7 +4,7 @@
 #define PRONY_BACKEND_CUDA_REORDER_H
 
 #include "backend/cuda/conv/conv.h"
-#include "backend/cuda/plan/nhwc.h"
+#include "backend/cuda/ops/nhwc.h"
 
 /* y from x, x from y, w from both. */
 enum conv_task { CONV_FORWARD, CONV_DGRAD, CONV_WGRAD };

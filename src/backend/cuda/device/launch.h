@@ -1,10 +1,10 @@
 /* launch.h: how an op becomes kernels on a stream, and what a kernel can read.
  *
- * Each op kind this backend has is a row of kernel_table.cu: a name, a function that enqueues its
- * kernels, and the device memory it needs while it runs. That function sees only a `struct call`
- * (operands resolved to device addresses) and writes to a `struct queue`, which also counts: a
- * queue without a stream enqueues nothing, so explain knows the launches of a plan that takes no
- * memory, by the very code that launches.
+ * A kernel is a row of kernel_list.cu: a name, a function that enqueues it, and the device memory
+ * it needs while it runs. That function sees only a `struct call` (operands resolved to device
+ * addresses) and writes to a `struct queue`, which also counts: a queue without a stream enqueues
+ * nothing, so explain knows the launches of a plan that takes no memory, by the very code that
+ * launches.
  *
  * Nothing a kernel is launched with changes from step to step: what changes (control block, place
  * in the data, bound views) lies on the device behind fixed addresses. So a captured step can be
@@ -19,6 +19,7 @@ extern "C" {
 }
 
 #include "backend/cuda/device/precision.h"
+#include "backend/cuda/device/target_gpu.h"
 
 #include <cuda_runtime.h>
 
@@ -39,6 +40,15 @@ struct feed_view {
     uint64_t stored;  /* rows handed out so far by a store that has no rows operand */
 };
 
+/* How and where a plan keeps a tensor. */
+struct place {
+    enum precision type; /* of its elements: fp32, or the plan's 16 bits (mixed_precision.h) */
+    bool nhwc;           /* an image is [n, rows, columns, channels] (nhwc.h) */
+    int64_t own;         /* its place behind the others of a slot (side_stream.h); -1: none */
+    char *at;            /* device, in the first copy of a slot; NULL: the plan is dry */
+    uint64_t apart;      /* bytes from copy to copy; 0: all share it */
+};
+
 /* One op of one slot, ready to run. */
 struct call {
     const struct program *program;
@@ -52,8 +62,8 @@ struct call {
     void *twin;                /* … and of what is done beside that (queue_fork_twin) */
     const struct mixed *mixed; /* mixed_precision.h; NULL: everything is in fp32 */
     const struct activation_grad
-        *act_grad;    /* activation_grad.h; what one op leaves for the next, or NULL */
-    const bool *nhwc; /* nhwc.h: [tensor]: is it NHWC? NULL: none */
+        *act_grad;              /* activation_grad.h; what one op leaves for the next, or NULL */
+    const struct place *places; /* [tensor] */
     const struct activation_grad
         *below; /* … that the next op begins with pieces of what this one makes */
 };
@@ -78,31 +88,6 @@ struct queue {
     bool was_chained;          /* … was it so where side-stream work parted from the stream? */
     cudaError_t error;         /* the first one; nothing is launched after it */
 };
-
-struct kernel {
-    enum op_kind kind;
-    const char *name;
-    void (*launch)(const struct call *call, struct queue *queue);
-    uint64_t (*workspace_bytes)(const struct program *program, const struct op *op); /* or NULL */
-    uint64_t (*side_bytes)(const struct program *program, const struct op *op);      /* or NULL */
-    uint32_t
-        side_operands; /* bit i: what it does on the side stream reads or writes its operand i */
-    bool rounds; /* it also writes the 16-bit copies of the parameters it writes (mixed_precision.h)
-                  */
-};
-
-/* The row of this kind, or NULL when there is none. */
-const struct kernel *kernel_of(enum op_kind kind);
-
-/* … in the table of a family. */
-template <int COUNT>
-static inline const struct kernel *kernel_in(const struct kernel (&rows)[COUNT], enum op_kind kind)
-{
-    for (const struct kernel &row : rows)
-        if (row.kind == kind)
-            return &row;
-    return NULL;
-}
 
 enum { THREADS = 256 }; /* of a block, where nothing speaks for another number */
 
@@ -239,7 +224,7 @@ static inline unsigned blocks_for(int64_t count, int64_t per_block)
 /* Kernels over elements run a bounded grid that strides over all of them. */
 static inline unsigned blocks_striding(int64_t count)
 {
-    const unsigned most = 132 * 16;
+    const unsigned most = TARGET_MULTIPROCESSORS * 16;
     int64_t blocks = (count + THREADS - 1) / THREADS;
     return blocks < (int64_t)most ? (unsigned)blocks : most;
 }

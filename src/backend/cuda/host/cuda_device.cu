@@ -1,6 +1,7 @@
 /* cuda_device.cu: the GPU: is there one, what is it, its stream and its memory. */
 #include "backend/cuda/conv/cudnn.h"
 #include "backend/cuda/host/cuda_device.h"
+#include "backend/cuda/plan/kernel_row.h"
 #include "backend/cuda/product/blas.h"
 
 #include <cstdio>
@@ -150,8 +151,8 @@ static void open_paper(struct device *device)
     snprintf(properties->name, sizeof properties->name, "NVIDIA H200");
     properties->major = 9;
     device->warpgroups = true;
-    properties->multiProcessorCount = 132;
-    properties->sharedMemPerBlockOptin = 227 << 10;
+    properties->multiProcessorCount = TARGET_MULTIPROCESSORS;
+    properties->sharedMemPerBlockOptin = TARGET_SHARED_BYTES;
     properties->l2CacheSize = 60 << 20;
     properties->totalGlobalMem = (size_t)141 << 30;
 }
@@ -260,7 +261,7 @@ const char *cuda_supports(const struct device *device, const struct program *pro
     }
     if (op->kind == OP_dense_sgd && device && device->precision == PRECISION_FP16)
         return "in fp16 no update may begin before all gradients are known";
-    return kernel_of(op->kind) ? NULL : "the CUDA backend has no kernel for it";
+    return kernel_has(op->kind) ? NULL : "the CUDA backend has no kernel for it";
 }
 
 enum status cuda_use(struct device *device)

@@ -4,8 +4,8 @@
 #define PRONY_BACKEND_CUDA_CUDA_DEVICE_H
 
 #include "backend/cuda/device/launch.h"
+#include "backend/cuda/ops/mixed_precision.h"
 #include "backend/cuda/plan/double_buffer.h"
-#include "backend/cuda/plan/mixed_precision.h"
 #include "backend/cuda/plan/side_stream.h"
 #include "backend/cuda/product/activation_grad.h"
 
@@ -84,6 +84,7 @@ struct capture {
 struct stack;
 struct answer;
 struct span;
+struct step;
 struct stages;
 struct stage;
 
@@ -104,15 +105,16 @@ struct plan {
     uint64_t workspace_bytes;
     struct mixed *mixed;                /* NULL: everything is in fp32 */
     struct activation_grad **act_grads; /* [op], or NULL */
-    bool *nhwc;                         /* [tensor]: is it NHWC? NULL: none (nhwc.h) */
     char *act_grad_memory;              /* device */
     uint64_t act_grad_bytes;
 
-    struct stack *stack;           /* runs all parts together; NULL: they run op by op */
-    struct answer *answer;         /* answers them through a mailbox; or NULL */
-    const struct kernel **kernels; /* [op] */
-    int32_t *launches;             /* [op], in one step */
-    struct call *calls;            /* [copy][op] */
+    struct stack *stack;   /* runs all parts together; NULL: step by step */
+    struct answer *answer; /* answers them through a mailbox; or NULL */
+    struct place *places;  /* [tensor] */
+    struct step *steps;    /* what runs, in its order (steps.h) */
+    int32_t step_count;
+    int32_t *step_of;   /* [op] */
+    struct call *calls; /* [copy][step] */
 
     struct feed *feed;       /* device, and behind it … */
     struct feed_view *views; /* … device [tensor] */
@@ -171,18 +173,7 @@ enum status cuda_prepare(struct instance *instance, const struct program *progra
                          const struct plan_options *options, struct plan **out);
 enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out);
 enum status cuda_explain(const struct plan *plan, struct arena *arena, struct explanation *out);
-/* reason.cu: why op `o` is run by the kernel of this name, or NULL. */
-const char *cuda_reason(const struct plan *plan, int32_t o, const char *name);
 void cuda_release(struct plan *plan);
-
-/* merge.cu: ops that follow each other become one kernel. */
-void merge_choose(struct plan *plan);
-
-/* multi_tensor.cu: small updates that are done on the side stream become one kernel. */
-void multi_tensor_choose(struct plan *plan);
-
-/* Bytes of workspace that the kernel of op `o` takes. */
-uint64_t cuda_workspace(const struct plan *plan, int32_t o);
 
 /* Where a copy of a tensor (a slot's) lies on the device; NULL for none, and in a dry plan. */
 void *cuda_locate(const struct plan *plan, int32_t tensor, int copy);

@@ -4,6 +4,8 @@
  * ops that are launched one by one, or those between events that the graph then holds. */
 #include "backend/cuda/host/stages.h"
 #include "backend/cuda/host/tracer.h"
+#include "backend/cuda/plan/kernel_row.h"
+#include "backend/cuda/plan/steps.h"
 #include "backend/cuda/stack/answer_calls.h"
 
 extern "C" {
@@ -59,10 +61,10 @@ static void enqueue_step(const struct plan *plan, unsigned parts, int copy, bool
                          struct queue *queue)
 {
     const struct program *program = plan->program;
-    const struct call *calls = plan->calls + (int64_t)copy * program->op_count;
+    const struct call *calls = plan->calls + (int64_t)copy * plan->step_count;
     const enum observe level = plan->observer.level;
     struct loss_scale *loss_scale = plan->mixed ? plan->mixed->loss_scale : NULL;
-    int32_t mark = 0;
+    int32_t mark = 0, s = 0;
     if (!keeps_weights(program))
         queue->chained = 0; /* no kernel reads weights before the last step has written them */
     if (level != OBSERVE_NOTHING)
@@ -74,12 +76,13 @@ static void enqueue_step(const struct plan *plan, unsigned parts, int copy, bool
         if (scaled)
             loss_scale_look(queue, (int64_t)(program->role_bytes[ROLE_GRAD] / sizeof(float)),
                             (const float *)plan->grads, loss_scale);
-        for (int32_t o = program->parts[part].from; o < program->parts[part].to; o++) {
-            if (overlaps && double_buffer_has(&program->ops[o]))
+        for (; s < plan->step_count && program->parts[part].to > plan->steps[s].op; s++) {
+            const int32_t o = plan->steps[s].op;
+            if (o < program->parts[part].from || (overlaps && double_buffer_has(&program->ops[o])))
                 continue;
             if (plan->spans)
                 tracer_op(o);
-            side_stream_enqueue(plan, &calls[o], o, queue);
+            side_stream_enqueue(plan, &calls[s], s, queue);
             if (plan->spans)
                 tracer_pause();
             if (level == OBSERVE_OPS)
@@ -149,9 +152,9 @@ static int size_most(const struct plan *plan, unsigned parts)
     int size = 0;
     if (plan->observer.level != OBSERVE_NOTHING)
         return 0;
-    for (int32_t o = 0; o < plan->program->op_count; o++)
-        if (parts & PART_BIT(plan->program->ops[o].part))
-            nodes += plan->launches[o];
+    for (int32_t s = 0; s < plan->step_count; s++)
+        if (parts & PART_BIT(plan->program->ops[plan->steps[s].op].part))
+            nodes += plan->steps[s].launches;
     while (size + 1 < CAPTURE_SIZES && nodes << (size + 1) <= NODES_MOST)
         size++;
     return size;
@@ -219,7 +222,7 @@ static enum status hand_out_events(const struct plan *plan, unsigned parts, uint
             CUDA(cudaEventElapsedTime(&ms, plan->marks[0], plan->marks[++mark]));
             event.op = ops ? from + i : -1;
             event.part = part;
-            event.kernel = ops ? plan->kernels[from + i]->name : "";
+            event.kernel = ops ? plan_step(plan, from + i)->kernel->name : "";
             event.start_ns = event.end_ns;
             event.end_ns = zero_ns + (uint64_t)((double)ms * 1e6);
             plan->observer.event(plan->observer.context, &event);
@@ -248,7 +251,7 @@ static enum status hand_out_spans(const struct plan *plan, unsigned parts, uint6
         event.part = program->ops[o].part;
         if (!(parts & PART_BIT(event.part)))
             continue;
-        event.kernel = plan->kernels[o]->name;
+        event.kernel = plan_step(plan, o)->kernel->name;
         event.start_ns = span->start_ns > event.end_ns ? span->start_ns : event.end_ns;
         event.end_ns = event.start_ns + span->busy_ns;
         plan->observer.event(plan->observer.context, &event);

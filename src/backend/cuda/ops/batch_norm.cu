@@ -3,7 +3,6 @@
 #include "backend/cuda/device/activation.h"
 #include "backend/cuda/ops/channel_reduce.h"
 #include "backend/cuda/plan/kernel_families.h"
-#include "backend/cuda/plan/merge.h"
 
 struct norm_training {
     const float *x, *gamma, *beta;
@@ -140,50 +139,44 @@ void launch_batch_norm(const struct call *call, struct queue *queue)
     run_batch_norm(call, queue, call_reals(call, 5), NULL, false);
 }
 
-/* The op is a relu, or before that an add: the batch-norm before it does it. */
-static void launch_norm_relu(const struct call *call, struct queue *queue)
+/* The op is a relu: the batch-norm before it does it. */
+void launch_batch_norm_relu(const struct call *call, struct queue *queue)
 {
-    const struct call norm = merge_call(call, call->op - 1);
+    const struct call norm = fusion_call(call, call->op - 1);
     run_batch_norm(&norm, queue, call_reals(call, 1), NULL, true);
 }
 
-static void launch_norm_add_relu(const struct call *call, struct queue *queue)
+/* … also when something is added between. */
+void launch_batch_norm_add_relu(const struct call *call, struct queue *queue)
 {
-    const struct call norm = merge_call(call, call->op - 2), add = merge_call(call, call->op - 1);
+    const struct call norm = fusion_call(call, call->op - 2), add = fusion_call(call, call->op - 1);
     const bool first = op_input(call->program, add.op, 0) == op_output(call->program, norm.op, 0);
     run_batch_norm(&norm, queue, call_reals(call, 1), call_reals(&add, first), true);
 }
 
-/* A batch-norm and the relu after it, also when something is added between. */
-void norm_merge(struct plan *plan, int32_t o)
+/* Does this relu end what begins with the batch-norm, and leave its input alone? */
+static bool ends_with_relu(const struct choice *choice, const struct op *relu)
 {
-    static const struct kernel both = {
-        OP_activate, "batch_norm_relu_f32_cuda", launch_norm_relu, workspace_channels, NULL, 0,
-        false};
-    static const struct kernel all = {OP_activate,
-                                      "batch_norm_add_relu_f32_cuda",
-                                      launch_norm_add_relu,
-                                      workspace_channels,
-                                      NULL,
-                                      0,
-                                      false};
-    const struct program *program = plan->program;
-    const struct op *relu = &program->ops[o], *before = relu - 1;
-    if (relu->kind != OP_activate || relu->attr.activate.function != ACTIVATION_RELU ||
-        op_input(program, relu, 0) != op_output(program, before, 0) ||
-        !merge_passes(program, before))
-        return;
-    const bool adds = before->kind == OP_add && o > 1;
-    const struct op *norm = adds ? before - 1 : before;
-    if (norm->kind != OP_batch_norm || (adds && !merge_passes(program, norm)) ||
-        merge_meets(program, op_output(program, relu, 0), op_input(program, norm, 0)))
-        return;
-    const int32_t y = op_output(program, norm, 0);
-    if (adds && (op_input(program, before, 0) == y) == (op_input(program, before, 1) == y))
-        return;
-    for (int32_t left = (int32_t)(norm - program->ops); left < o; left++)
-        merge_leave(plan, left);
-    plan->kernels[o] = adds ? &all : &both;
+    const struct program *program = choice->program;
+    const struct op *before = relu - 1;
+    return !choice_has_16bit(choice, relu) && relu->attr.activate.function == ACTIVATION_RELU &&
+           op_input(program, relu, 0) == op_output(program, before, 0) &&
+           fusion_passes(program, before) &&
+           !fusion_meets(program, op_output(program, relu, 0), op_input(program, choice->op, 0));
+}
+
+bool takes_batch_norm_relu(const struct choice *choice)
+{
+    return ends_with_relu(choice, choice->op + 1);
+}
+
+bool takes_batch_norm_add_relu(const struct choice *choice)
+{
+    const struct program *program = choice->program;
+    const struct op *add = choice->op + 1;
+    const int32_t y = op_output(program, choice->op, 0);
+    return ends_with_relu(choice, add + 1) && fusion_passes(program, choice->op) &&
+           (op_input(program, add, 0) == y) != (op_input(program, add, 1) == y);
 }
 
 struct norm_fixed {

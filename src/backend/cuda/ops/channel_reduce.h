@@ -9,7 +9,7 @@
 #define PRONY_BACKEND_CUDA_CHANNEL_REDUCE_H
 
 #include "backend/cuda/device/reduce.h"
-#include "backend/cuda/plan/nhwc.h"
+#include "backend/cuda/ops/nhwc.h"
 
 enum { CHANNEL_PIECE = 1024, CHANNEL_PIECES = 64 }; /* values worth a block; at most */
 enum { CHANNEL_BLOCKS = 2048 };                     /* enough to fill a GPU */
@@ -22,7 +22,11 @@ struct channels {
 };
 
 /* NHWC: `lanes` threads side by side, the others of a block in lines below. */
-enum { LINES_LANES = 32, LINES_BLOCKS = 132 * 6, LINES_ROWS = 8 }; /* rows a thread, at least */
+enum {
+    LINES_LANES = 32,
+    LINES_BLOCKS = TARGET_MULTIPROCESSORS * 6,
+    LINES_ROWS = 8
+}; /* rows a thread, at least */
 
 static inline __host__ __device__ int32_t lines_lanes(const struct channels &channels)
 {

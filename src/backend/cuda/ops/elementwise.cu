@@ -2,8 +2,8 @@
  * tensors, fill, and everything random. Random numbers are a function of (seed, stream, step, row
  * of the data set, element): base/rng.h. */
 #include "backend/cuda/device/activation.h"
+#include "backend/cuda/ops/mixed_precision.h"
 #include "backend/cuda/plan/kernel_families.h"
-#include "backend/cuda/plan/mixed_precision.h"
 
 #include "base/rng.h"
 
@@ -135,7 +135,7 @@ void launch_divide_grad(const struct call *call, struct queue *queue)
 }
 
 /* Of what y = bound(x) has become, and dy. */
-struct activation_grad_of_bound {
+struct slope_of_bound {
     float low, high;
     __device__ float of(float y, float dy) const
     {

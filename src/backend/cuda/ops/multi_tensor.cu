@@ -3,11 +3,11 @@
  * all, from a list that the kernel is launched with. So do plain gradient descent, where its
  * updates are done on the side stream (side_stream.h), and adam. */
 #include "backend/cuda/device/optimiser_rules.h"
-#include "backend/cuda/plan/merge.h"
+#include "backend/cuda/plan/kernel_families.h"
 
 #include <cstring>
 
-enum { MULTI_TENSOR_MOST = 80, MULTI_TENSOR_EACH = 4096 }; /* updates; numbers of a block */
+enum { MULTI_TENSOR_EACH = 4096 }; /* numbers of a block */
 
 struct multi_tensor {
     const float *rate;
@@ -88,7 +88,7 @@ template <typename Visit> static void each_plain(const struct program *program, 
 }
 
 /* All updates of the list that this op ends. */
-static void launch_multi_tensor(const struct call *call, struct queue *queue)
+void launch_multi_tensor(const struct call *call, struct queue *queue)
 {
     const struct program *program = call->program;
     const struct op *last = call->op;
@@ -117,39 +117,22 @@ static void launch_multi_tensor(const struct call *call, struct queue *queue)
             dim3((unsigned)blocks), dim3(THREADS), all);
 }
 
-/* Nothing but updates of this kind may lie between those that are done together, as the first of
- * them waits for the last; and all of them are on the side stream, or none is. */
-static bool may_merge(const struct plan *plan, const struct op *first)
+/* Nothing but updates of this kind may lie between those of one step, as the first of them waits
+ * for the last; and all of them are on the side stream, or none is. Those of plain sgd are where
+ * there is a backward part (side_stream.cu). */
+static bool may_group(const struct program *program, const struct op *first)
 {
-    const struct program *program = plan->program;
-    const struct op *end = program->ops + program->parts[PART_UPDATE].to;
-    bool all = !plan->mixed && plan->observer.level == OBSERVE_NOTHING;
-    for (const struct op *op = first; op < end; op++)
-        all = all && (op->kind == first->kind || op->kind == OP_tick);
-    const bool alone = first == program->ops + program->parts[PART_UPDATE].from;
-    each_plain(program, [&](const struct op *op) {
-        const uint32_t side = plan->side.operands[op - program->ops];
-        all = all && (first->kind == OP_adam ? side == 0 : alone && side == SIDE_WHOLE_OP);
-    });
-    return all;
+    const auto &update = program->parts[PART_UPDATE], &backward = program->parts[PART_BACKWARD];
+    for (const struct op *op = first; op < program->ops + update.to; op++)
+        if (op->kind != first->kind && op->kind != OP_tick)
+            return false;
+    return first->kind == OP_adam ||
+           (first == program->ops + update.from && backward.from < backward.to);
 }
 
-void multi_tensor_choose(struct plan *plan)
+bool takes_multi_tensor(const struct choice *choice)
 {
-    static const struct kernel sgd = {
-        OP_sgd, "sgd_together_f32_cuda", launch_multi_tensor, NULL, NULL, 0, false};
-    static const struct kernel adam = {
-        OP_adam, "adam_together_f32_cuda", launch_multi_tensor, NULL, NULL, 0, false};
-    const struct program *program = plan->program;
-    const struct op *first = first_update(program), *before = NULL;
-    int32_t count = 0;
-    if (!first || !may_merge(plan, first))
-        return;
-    each_plain(program, [&](const struct op *op) {
-        if (before && count % MULTI_TENSOR_MOST)
-            merge_leave(plan, (int32_t)(before - program->ops));
-        plan->kernels[op - program->ops] = first->kind == OP_adam ? &adam : &sgd;
-        before = op;
-        count++;
-    });
+    const struct op *first = first_update(choice->program);
+    return first && choice->op >= first && is_plain(choice->program, choice->op, first) &&
+           may_group(choice->program, first);
 }

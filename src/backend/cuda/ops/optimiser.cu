@@ -2,8 +2,8 @@
  * (optimiser_rules.h has the rules). The bound is the bytes: everything is read and written once.
  */
 #include "backend/cuda/device/optimiser_rules.h"
+#include "backend/cuda/ops/mixed_precision.h"
 #include "backend/cuda/plan/kernel_families.h"
-#include "backend/cuda/plan/mixed_precision.h"
 
 /* Where a step's pace is found. */
 struct pace_source {

@@ -3,9 +3,8 @@
  * image counts for nothing. Images may lie either way (nhwc.h); where all of an op's are NHWC a
  * thread has four neighbours. */
 #include "backend/cuda/device/activation.h"
+#include "backend/cuda/ops/nhwc.h"
 #include "backend/cuda/plan/kernel_families.h"
-#include "backend/cuda/plan/merge.h"
-#include "backend/cuda/plan/nhwc.h"
 
 struct pooling {
     int32_t height, width; /* of the image */
@@ -233,31 +232,29 @@ void launch_max_unpool(const struct call *call, struct queue *queue)
                 (const float *)call_reals(call, 0), call_integers(call, 1), call_reals(call, 2));
 }
 
-static void launch_unpool_sloped(const struct call *call, struct queue *queue)
+/* The op is the activation_grad behind a max_unpool. */
+void launch_max_unpool_activate_grad(const struct call *call, struct queue *queue)
 {
     const auto &attr = call->op->attr.activate_grad;
-    const struct call unpool = merge_call(call, call->op - 1);
+    const struct call unpool = fusion_call(call, call->op - 1);
     unpool_known(&unpool, queue, pool_of_places(call->program, unpool.op),
                  unpool_slope{call_reals(call, 0), (enum activation)attr.function, attr.alpha},
                  call_reals(call, 2));
 }
 
-/* A max_unpool whose result is multiplied with a slope. What it reads must still be there then. */
-void pool_merge(struct plan *plan, int32_t o)
+/* What the max_unpool reads must still be there when the result is written. */
+bool takes_max_unpool_activate_grad(const struct choice *choice)
 {
-    static const struct kernel kernel = {
-        OP_activate_grad, "max_unpool_slope_f32_cuda", launch_unpool_sloped, NULL, NULL, 0, false};
-    const struct program *program = plan->program;
-    const struct op *slope = &program->ops[o], *unpool = slope - 1;
-    if (slope->kind != OP_activate_grad || unpool->kind != OP_max_unpool ||
-        op_input(program, slope, 1) != op_output(program, unpool, 0) ||
-        !pool_of_places(program, unpool) || !merge_passes(program, unpool))
-        return;
+    const struct program *program = choice->program;
+    const struct op *unpool = choice->op, *grad = unpool + 1;
+    if (choice_has_16bit(choice, grad) ||
+        op_input(program, grad, 1) != op_output(program, unpool, 0) ||
+        !pool_of_places(program, unpool) || !fusion_passes(program, unpool))
+        return false;
     for (int32_t i = 0; i < unpool->inputs; i++)
-        if (merge_meets(program, op_output(program, slope, 0), op_input(program, unpool, i)))
-            return;
-    merge_leave(plan, o - 1);
-    plan->kernels[o] = &kernel;
+        if (fusion_meets(program, op_output(program, grad, 0), op_input(program, unpool, i)))
+            return false;
+    return true;
 }
 
 static __global__ void max_unpool_grad_each(int64_t count, int64_t pooled, int64_t image,

@@ -1,7 +1,7 @@
 /* schedule.cu: schedule, clip (all gradients together), tick (counts the step). */
 #include "backend/cuda/device/reduce.h"
+#include "backend/cuda/ops/mixed_precision.h"
 #include "backend/cuda/plan/kernel_families.h"
-#include "backend/cuda/plan/mixed_precision.h"
 #include "core/schedule.h"
 
 struct square {

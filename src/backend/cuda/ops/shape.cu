@@ -191,7 +191,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 void launch_scatter(const struct call *call, struct queue *queue)
 {
-    enum { BLOCKS = 132 * 8 }; /* wanted */
+    enum { BLOCKS = TARGET_MULTIPROCESSORS * 8 }; /* wanted */
     const struct picks picks = {call_integers(call, 0), call_dim(call, 2, 1), call_dim(call, 2, 2),
                                 call_dim(call, 0, 1)};
     const int64_t n = call_dim(call, 2, 0), each = (picks.rows * n + BLOCKS - 1) / BLOCKS;

@@ -1,14 +1,11 @@
-/* cuda_plan.cu: a program prepared for the GPU: memory, and for every op of every slot a call with
- * its device addresses worked out. A dry plan has the same calls without addresses: enough to count
- * bytes and launches. */
-#include "backend/cuda/conv/conv.h"
-#include "backend/cuda/conv/conv_nhwc.h"
-#include "backend/cuda/conv/cudnn.h"
-#include "backend/cuda/host/cuda_device.h"
+/* cuda_plan.cu: a program prepared for the GPU: its steps (steps.h), memory, and for every step of
+ * every slot a call with its device addresses worked out. A dry plan has the same calls without
+ * addresses: enough to count bytes and launches. */
 #include "backend/cuda/host/stages.h"
 #include "backend/cuda/host/tracer.h"
-#include "backend/cuda/plan/nhwc.h"
-#include "backend/cuda/product/blas.h"
+#include "backend/cuda/ops/nhwc.h"
+#include "backend/cuda/plan/kernel_row.h"
+#include "backend/cuda/plan/steps.h"
 #include "backend/cuda/stack/answer_calls.h"
 #include "backend/cuda/stack/stack_run.h"
 
@@ -18,104 +15,32 @@ extern "C" {
 
 static const enum role per_slot[] = {ROLE_INPUT, ROLE_OUTPUT, ROLE_ACTIVATION, ROLE_SCRATCH};
 
-/* In 16 bits: which tensors are, and the kernels that take them. */
-static enum status choose_mixed(struct plan *plan, const bool *is_product)
-{
-    const struct program *program = plan->program;
-    const struct instance *instance = plan->instance;
-    bool some = false, scales = false;
-    NEED(plan->mixed = (struct mixed *)arena_alloc(&plan->arena, sizeof *plan->mixed));
-    NEED(plan->mixed->tensors =
-             (bool *)arena_array(&plan->arena, (size_t)program->tensor_count + 1, sizeof(bool)));
-    mixed_choose(program, is_product, plan->mixed->tensors);
-    for (int32_t o = 0; o < program->op_count; o++) {
-        some = some || is_product[o] || conv_nhwc_is_16bit(plan->kernels[o]);
-        scales = scales || loss_scale_begins(program->ops[o].kind);
-        if (!is_product[o] && mixed_touches(plan->mixed, program, &program->ops[o]))
-            plan->kernels[o] = mixed_kernel(&program->ops[o]);
-    }
-    if (!some)
-        FAIL(STATUS_UNSUPPORTED,
-             "nothing of '%s' would be computed in 16 bits: the CUDA backend does so for products "
-             "with 1,024 weights and more; use --precision fp32",
-             program->name);
-    plan->mixed->type = instance->device->precision;
-    plan->mixed->params = instance->copy;
-    plan->mixed->loss_scale = scales ? instance->loss_scale : NULL;
-    return STATUS_OK;
-}
-
-/* Which images are NHWC, for the convolutions that want them so. */
-static enum status choose_nhwc(struct plan *plan)
-{
-    const struct program *program = plan->program;
-    const struct cudnn *cudnn = plan->instance->device->cudnn;
-    bool *reorders, *nhwc;
-    NEED(reorders = (bool *)arena_array(&plan->arena, (size_t)program->op_count + 1, sizeof(bool)));
-    NEED(nhwc = (bool *)arena_array(&plan->arena, (size_t)program->tensor_count + 1, sizeof(bool)));
-    for (int32_t o = 0; o < program->op_count; o++)
-        reorders[o] = conv_nhwc_reorders(plan->kernels[o]) ||
-                      cudnn_reorders(cudnn, plan->kernels[o], program, &program->ops[o]);
-    if (nhwc_choose(program, reorders, nhwc))
-        plan->nhwc = nhwc;
-    return STATUS_OK;
-}
-
-uint64_t cuda_workspace(const struct plan *plan, int32_t o)
-{
-    const struct kernel *kernel = plan->kernels[o];
-    const struct op *op = &plan->program->ops[o];
-    return kernel->workspace_bytes
-               ? cudnn_workspace(plan->instance->device->cudnn, kernel, plan->program, op,
-                                 kernel->workspace_bytes(plan->program, op))
-               : 0;
-}
-
-static enum status choose_kernels(struct plan *plan)
-{
-    const struct program *program = plan->program;
-    const struct device *device = plan->instance->device;
-    bool *is_product;
-    NEED(is_product =
-             (bool *)arena_array(&plan->arena, (size_t)program->op_count + 1, sizeof(bool)));
-    for (int32_t o = 0; o < program->op_count; o++) {
-        const struct op *op = &program->ops[o];
-        const char *why = cuda_supports(device, program, op);
-        if (why)
-            FAIL(STATUS_UNSUPPORTED, "the backend 'cuda' cannot run the op %s (%s): %s",
-                 op_name(op->kind), op->layer, why);
-        plan->kernels[o] = dense_blas_kernel(device, program, op);
-        is_product[o] = plan->kernels[o] != NULL;
-        if (!is_product[o])
-            plan->kernels[o] = cudnn_kernel(device->cudnn, program, op, plan->dry);
-        if (!plan->kernels[o] && device->precision != PRECISION_FP32 && device->warpgroups)
-            plan->kernels[o] = conv_nhwc_kernel(device->precision, program, op);
-        if (!plan->kernels[o] && device->precision != PRECISION_FP32)
-            plan->kernels[o] = conv_kernel_tf32(op);
-        if (!plan->kernels[o])
-            plan->kernels[o] = kernel_of(op->kind);
-    }
-    if (precision_is_16bit(device->precision))
-        TRY(choose_mixed(plan, is_product));
-    for (int32_t o = 0; o < program->op_count; o++) {
-        const uint64_t bytes = cuda_workspace(plan, o);
-        if (bytes > plan->workspace_bytes)
-            plan->workspace_bytes = bytes;
-    }
-    TRY(choose_nhwc(plan));
-    merge_choose(plan);
-    TRY(activation_grad_choose(plan));
-    TRY(side_stream_choose(plan));
-    multi_tensor_choose(plan);
-    return STATUS_OK;
-}
-
 static enum status take(struct plan *plan, uint64_t bytes, const char *what, char **out)
 {
     void *memory;
     TRY(cuda_alloc(plan->instance->device, bytes, what, &memory));
     *out = (char *)memory;
     return STATUS_OK;
+}
+
+/* Where each tensor lies, once memory is taken. */
+static void place_tensors(struct plan *plan)
+{
+    for (int32_t t = 0; t < plan->program->tensor_count; t++) {
+        const struct tensor *tensor = &plan->program->tensors[t];
+        const int64_t own = plan->places[program_root(plan->program, t)].own;
+        struct place *place = &plan->places[t];
+        if (role_is_kept(tensor->role))
+            place->at = plan->instance->blocks[tensor->role].data + tensor->offset;
+        else if (tensor->role == ROLE_GRAD)
+            place->at = plan->grads + tensor->offset;
+        else {
+            place->apart = plan->slot_bytes;
+            place->at = plan->memory +
+                        (own < 0 ? plan->role_start[tensor->role] + tensor->offset
+                                 : plan->slot_bytes - plan->side.places_bytes + (uint64_t)own);
+        }
+    }
 }
 
 static enum status take_memory(struct plan *plan)
@@ -138,23 +63,16 @@ static enum status take_memory(struct plan *plan)
     TRY(take(plan, sizeof(struct feed) + views, "the plan's place in the data", &feed));
     plan->feed = (struct feed *)feed;
     plan->views = (struct feed_view *)(plan->feed + 1);
+    place_tensors(plan);
     NEED(plan->told = (struct feed *)arena_alloc(&plan->arena, sizeof(struct feed) + views));
     return STATUS_OK;
 }
 
-void *cuda_locate(const struct plan *plan, int32_t index, int copy)
+void *cuda_locate(const struct plan *plan, int32_t tensor, int copy)
 {
-    if (plan->dry || index < 0)
+    if (plan->dry || tensor < 0)
         return NULL;
-    const struct tensor *tensor = &plan->program->tensors[index];
-    if (role_is_kept(tensor->role))
-        return plan->instance->blocks[tensor->role].data + tensor->offset;
-    if (tensor->role == ROLE_GRAD)
-        return plan->grads + tensor->offset;
-    const int64_t own = plan->side.places[program_root(plan->program, index)];
-    const uint64_t place = own < 0 ? plan->role_start[tensor->role] + tensor->offset
-                                   : plan->slot_bytes - plan->side.places_bytes + (uint64_t)own;
-    return plan->memory + (uint64_t)copy * plan->slot_bytes + place;
+    return plan->places[tensor].at + (uint64_t)copy * plan->places[tensor].apart;
 }
 
 static void write_calls(struct plan *plan, void **operands)
@@ -163,7 +81,8 @@ static void write_calls(struct plan *plan, void **operands)
     for (int copy = 0; copy < plan->copies; copy++) {
         for (int32_t i = 0; i < program->operand_count; i++)
             operands[i] = cuda_locate(plan, program->operands[i], copy);
-        for (int32_t o = 0; o < program->op_count; o++) {
+        for (int32_t s = 0; s < plan->step_count; s++) {
+            const int32_t o = plan->steps[s].op;
             const bool whole = plan->side.operands[o] == SIDE_WHOLE_OP;
             const struct call call = {program,
                                       &program->ops[o],
@@ -176,19 +95,19 @@ static void write_calls(struct plan *plan, void **operands)
                                       plan->side.twin_workspace,
                                       plan->mixed,
                                       plan->act_grads[o],
-                                      plan->nhwc,
+                                      plan->places,
                                       activation_grad_below(plan, o)};
-            plan->calls[(int64_t)copy * program->op_count + o] = call;
+            plan->calls[(int64_t)copy * plan->step_count + s] = call;
         }
         operands += program->operand_count;
     }
-    for (int32_t o = 0; o < program->op_count; o++) {
+    for (int32_t s = 0; s < plan->step_count; s++) {
         struct queue queue = {};
         queue.counting = true;
         queue.blas = plan->instance->device->blas;
         queue.cudnn = plan->instance->device->cudnn;
-        mixed_launch(plan->kernels[o], &plan->calls[o], &queue);
-        plan->launches[o] = queue.launches;
+        step_launch(&plan->steps[s], &plan->calls[s], &queue);
+        plan->steps[s].launches = queue.launches;
     }
 }
 
@@ -240,24 +159,22 @@ static enum status fill_plan(struct plan *plan, enum answering answering)
 {
     const struct program *program = plan->program;
     struct arena *arena = &plan->arena;
-    const size_t ops = (size_t)program->op_count + 1, slots = (size_t)plan->slots;
+    const size_t slots = (size_t)plan->slots;
     const size_t operand_count = (size_t)program->operand_count + 1;
     void **operands;
-    NEED(plan->kernels = (const struct kernel **)arena_array(arena, ops, sizeof *plan->kernels));
-    NEED(plan->launches = (int32_t *)arena_array(arena, ops, sizeof *plan->launches));
     NEED(plan->mirrors = (struct mirror *)arena_array(arena, (size_t)program->tensor_count + 1,
                                                       sizeof *plan->mirrors));
     NEED(plan->captures =
              (struct capture *)arena_array(arena, slots * (PARTS_ALL + 1), sizeof *plan->captures));
-    TRY(choose_kernels(plan));
+    TRY(steps_choose(plan));
     for (enum role role : per_slot) {
         plan->role_start[role] = plan->slot_bytes;
         plan->slot_bytes += program->role_bytes[role];
     }
     plan->slot_bytes += plan->side.places_bytes; /* behind them */
     plan->copies = double_buffer_takes(plan) ? 2 : plan->slots;
-    const size_t copies = (size_t)plan->copies;
-    NEED(plan->calls = (struct call *)arena_array(arena, copies * ops, sizeof *plan->calls));
+    const size_t copies = (size_t)plan->copies, steps = (size_t)plan->step_count + 1;
+    NEED(plan->calls = (struct call *)arena_array(arena, copies * steps, sizeof *plan->calls));
     NEED(operands = (void **)arena_array(arena, copies * operand_count, sizeof *operands));
     if (!plan->dry)
         TRY(take_memory(plan));
@@ -354,7 +271,7 @@ static enum status restore(const struct plan *plan, int32_t tensor, void **out)
     struct queue queue = {};
     queue.stream = plan->instance->device->stream;
     TRY(cuda_alloc(plan->instance->device, kept->bytes, "a tensor that is fetched", out));
-    if (plan->nhwc && plan->nhwc[tensor])
+    if (plan->places[tensor].nhwc)
         nhwc_to_nchw(&queue, dim[0], image{(int32_t)dim[1], (int32_t)dim[2], (int32_t)dim[3], true},
                      (int32_t)dim[1], (const float *)cuda_locate(plan, tensor, 0), (float *)*out);
     else
@@ -367,7 +284,7 @@ static enum status restore(const struct plan *plan, int32_t tensor, void **out)
     return cuda_fail(__FILE__, __LINE__, queue.error, "restoring a tensor");
 }
 
-/* Is it between two ops that are one kernel? */
+/* Is it between two ops of one step, or handed on in pieces? */
 static bool is_left_out(const struct plan *plan, int32_t tensor)
 {
     if (plan->program->tensors[tensor].role != ROLE_ACTIVATION)
@@ -376,9 +293,7 @@ static bool is_left_out(const struct plan *plan, int32_t tensor)
         const struct op *op = &plan->program->ops[o];
         if (activation_grad_below(plan, o) && op_output(plan->program, op, 2) == tensor)
             return true;
-        if (plan->act_grads[o] && plan->act_grads[o]->few_outputs)
-            continue; /* its result is there, whoever made it */
-        for (int32_t i = 0; !plan->launches[o] && i < op->outputs; i++)
+        for (int32_t i = 0; plan_step(plan, o)->last != o && i < op->outputs; i++)
             if (op_output(plan->program, op, i) == tensor)
                 return true;
     }
@@ -388,8 +303,8 @@ static bool is_left_out(const struct plan *plan, int32_t tensor)
 enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out)
 {
     cudaStream_t stream = plan->instance->device->stream;
-    const bool other =
-        (plan->mixed && plan->mixed->tensors[tensor]) || (plan->nhwc && plan->nhwc[tensor]);
+    const struct place *place = &plan->places[tensor];
+    const bool other = precision_is_16bit(place->type) || place->nhwc;
     void *restored = NULL;
     if (plan->dry)
         FAIL(STATUS_INPUT, "a dry plan has nothing to fetch");
@@ -410,25 +325,28 @@ enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out)
     return STATUS_OK;
 }
 
+/* One kernel for all ops: of calls the launches of one, of steps none, since a launch has many. */
+static void explain_stack(const struct plan *plan, struct explanation *out)
+{
+    for (int32_t o = 0; o < plan->program->op_count; o++)
+        out->kernels[out->kernel_count++] = {o,
+                                             plan->answer ? plan->answer->name : plan->stack->name,
+                                             plan->answer ? answer_launches(plan, o) : 0,
+                                             plan->answer ? plan->answer->why : plan->stack->why};
+}
+
 enum status cuda_explain(const struct plan *plan, struct arena *arena, struct explanation *out)
 {
     const struct program *program = plan->program;
     *out = {};
     NEED(out->kernels = (struct kernel_use *)arena_array(arena, (size_t)program->op_count + 1,
                                                          sizeof *out->kernels));
-    for (int32_t o = 0; o < program->op_count; o++) {
-        struct kernel_use *use = &out->kernels[out->kernel_count];
-        if (!plan->stack && !plan->kernels[o]->name)
-            continue; /* a later op does its work */
-        use->op = o;
-        use->kernel = plan->answer  ? plan->answer->name
-                      : plan->stack ? plan->stack->name
-                                    : plan->kernels[o]->name;
-        use->launches = plan->answer  ? answer_launches(plan, o)
-                        : plan->stack ? 0
-                                      : plan->launches[o];
-        use->why = cuda_reason(plan, o, use->kernel);
-        out->kernel_count++;
+    if (plan->stack)
+        explain_stack(plan, out);
+    for (int32_t s = 0; !plan->stack && s < plan->step_count; s++) {
+        const struct step *step = &plan->steps[s];
+        out->kernels[out->kernel_count++] = {step->op, step->kernel->name, step->launches,
+                                             step->kernel->why};
     }
     out->role_bytes[ROLE_GRAD] = program->role_bytes[ROLE_GRAD];
     for (enum role role : per_slot)

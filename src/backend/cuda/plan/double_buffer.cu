@@ -1,7 +1,7 @@
 /* double_buffer.cu: see double_buffer.h. */
 #include "backend/cuda/plan/double_buffer.h"
 
-#include "backend/cuda/host/cuda_device.h"
+#include "backend/cuda/plan/steps.h"
 
 static bool takes(const struct op *op)
 {
@@ -83,14 +83,16 @@ static void move_rows(const struct plan *plan, bool taken, int32_t copy, bool is
                       struct queue *queue)
 {
     const struct program *program = plan->program;
-    const struct call *calls = plan->calls + (int64_t)(copy & 1) * program->op_count;
+    const struct call *calls = plan->calls + (int64_t)(copy & 1) * plan->step_count;
     struct queue beside = *queue;
     beside.stream = plan->double_buffer.stream;
     beside.chained = 0;
     beside.beside = is_beside;
-    for (int32_t o = 0; o < program->op_count; o++)
-        if (taken ? takes(&program->ops[o]) : program->ops[o].kind == OP_store)
-            mixed_launch(plan->kernels[o], &calls[o], &beside);
+    for (int32_t s = 0; s < plan->step_count; s++) {
+        const struct op *op = &program->ops[plan->steps[s].op];
+        if (taken ? takes(op) : op->kind == OP_store)
+            step_launch(&plan->steps[s], &calls[s], &beside);
+    }
     queue->error = beside.error;
 }
 

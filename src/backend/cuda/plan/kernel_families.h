@@ -1,11 +1,9 @@
-/* kernel_families.h: the launch functions of all kernel families: the rows of kernel_table.cu. */
+/* kernel_families.h: what the rows of kernel_list.cu are made of: the launch, workspace and takes
+ * functions of all kernel families. */
 #ifndef PRONY_BACKEND_CUDA_KERNEL_FAMILIES_H
 #define PRONY_BACKEND_CUDA_KERNEL_FAMILIES_H
 
-#include "backend/cuda/device/launch.h"
-
-typedef void launch_function(const struct call *call, struct queue *queue);
-typedef uint64_t workspace_function(const struct program *program, const struct op *op);
+#include "backend/cuda/plan/choice.h"
 
 /* data.cu; and the threads of a block that moves rows in so many pieces: beside what computes it is
  * one warp of at most 32 registers a thread (MOVING_BOUNDS), for which there is room on a
@@ -13,12 +11,32 @@ typedef uint64_t workspace_function(const struct program *program, const struct 
 launch_function launch_rows, launch_load, launch_store;
 unsigned moving_threads(const struct queue *queue, int64_t pieces);
 #define MOVING_BOUNDS __launch_bounds__(THREADS, 8)
-/* dense.cu */
+/* dense.cu: without cuBLASLt, and small products */
 launch_function launch_dense, launch_dense_t, launch_outer, launch_sum_rows, launch_dense_sgd;
 launch_function launch_matmul, launch_matmul_nt, launch_matmul_tn;
 workspace_function workspace_outer, workspace_sum_rows;
-bool dense_is_small(const struct program *program,
-                    const struct op *op); /* a product of small_gemm.h? */
+takes_function takes_small_gemm;
+/* dense_blas.cu, dense_wgrad.cu: cuBLASLt, or in tf32 split-K products of ours */
+launch_function launch_dense_blas, launch_dense_t_blas, launch_outer_blas, launch_dense_sgd_blas;
+launch_function launch_layer_split_k, launch_dense_sgd_split_k, launch_dense_sgd_dgrad_update;
+workspace_function workspace_blas_f32, workspace_blas_tf32, workspace_blas_16bit;
+workspace_function workspace_split_k;
+takes_function takes_dgrad_update, takes_split_k, takes_blas, takes_blas_few_samples,
+    takes_without_blas;
+/* dense_skinny.cu: at most 32 samples */
+launch_function launch_layer_skinny, launch_dense_sgd_skinny;
+workspace_function workspace_skinny_16bit;
+takes_function takes_skinny;
+/* dense_few_features.cu: few outputs, or few inputs */
+launch_function launch_dense_few_outputs, launch_dense_sgd_few_outputs;
+launch_function launch_dense_few_inputs, launch_dense_sgd_few_inputs;
+takes_function takes_few_outputs, takes_few_inputs;
+/* activation_grad.cu, activation_grad_plan.cu: it leaves sums for the update that follows */
+launch_function launch_activation_grad;
+takes_function takes_activation_grad, takes_few_outputs_activation_grad;
+/* mixed_precision.cu: operands in 16 bits */
+launch_function launch_load_16bit;
+takes_function takes_16bit;
 /* elementwise.cu */
 launch_function launch_activate, launch_activate_grad, launch_add, launch_fill;
 launch_function launch_multiply, launch_divide, launch_divide_grad, launch_add_rows;
@@ -31,25 +49,41 @@ launch_function launch_divergence, launch_divergence_grad;
 launch_function launch_expand, launch_transpose, launch_concat, launch_slice, launch_slice_grad;
 launch_function launch_gather, launch_scatter, launch_reduce, launch_reduce_grad;
 /* conv.cu */
-launch_function launch_conv, launch_conv_t, launch_conv_fused, launch_conv_dw, launch_sum_channels;
-workspace_function workspace_conv, workspace_channels;
+launch_function launch_conv, launch_conv_tf32, launch_conv_direct; /* conv, conv_t, conv_fused */
+launch_function launch_conv_dw, launch_conv_dw_tf32, launch_conv_dw_small, launch_sum_channels;
+workspace_function workspace_conv, workspace_conv_dw, workspace_conv_dw_small, workspace_channels;
+takes_function takes_conv_direct, takes_conv_wgrad_small;
+/* conv_nhwc_ops.cu: on Hopper's tensor cores; launch_conv_nhwc is conv_t's, too */
+launch_function launch_conv_nhwc, launch_conv_fused_nhwc, launch_conv_dw_nhwc;
+workspace_function workspace_conv_nhwc;
+takes_function takes_conv_nhwc, takes_conv_nhwc_16bit;
+/* cudnn.cu: the backend 'cudnn'; launch_conv_cudnn is conv_t's, too */
+launch_function launch_conv_cudnn, launch_conv_fused_cudnn, launch_conv_dw_cudnn;
+workspace_function workspace_cudnn;
+takes_function takes_cudnn;
 /* pool.cu */
 launch_function launch_max_pool, launch_max_unpool, launch_max_unpool_grad;
 launch_function launch_average_pool, launch_average_pool_grad;
+launch_function launch_max_unpool_activate_grad;
+takes_function takes_max_unpool_activate_grad;
 /* batch_norm.cu */
 launch_function launch_batch_norm, launch_batch_norm_fixed, launch_batch_norm_grad;
+launch_function launch_batch_norm_relu, launch_batch_norm_add_relu;
+takes_function takes_batch_norm_relu, takes_batch_norm_add_relu;
 /* norm.cu */
 launch_function launch_layer_norm, launch_layer_norm_grad, launch_lrn, launch_lrn_grad;
 workspace_function workspace_layer_norm_grad;
 /* lstm.cu */
-launch_function launch_lstm, launch_lstm_grad;
+launch_function launch_lstm, launch_lstm_grad, launch_lstm_persistent, launch_lstm_grad_persistent;
 workspace_function workspace_lstm, workspace_lstm_grad;
 /* rnn.cu */
-launch_function launch_rnn, launch_rnn_grad;
+launch_function launch_rnn, launch_rnn_grad, launch_rnn_persistent, launch_rnn_grad_persistent;
 workspace_function workspace_rnn, workspace_rnn_grad;
 /* gru.cu */
-launch_function launch_gru, launch_gru_grad;
+launch_function launch_gru, launch_gru_grad, launch_gru_persistent, launch_gru_grad_persistent;
 workspace_function workspace_gru, workspace_gru_grad;
+/* recurrent_choice.cu */
+takes_function takes_lstm_persistent, takes_rnn_persistent, takes_gru_persistent;
 /* loss.cu */
 launch_function launch_softmax, launch_softmax_causal, launch_softmax_grad;
 launch_function launch_mse, launch_mse_grad;
@@ -64,5 +98,9 @@ workspace_function workspace_clip;
 launch_function launch_sgd, launch_momentum, launch_adagrad, launch_rmsprop, launch_adam;
 launch_function launch_rprop;
 workspace_function workspace_adam;
+/* multi_tensor.cu: the updates of many small parameters in one kernel */
+enum { MULTI_TENSOR_MOST = 80 };
+launch_function launch_multi_tensor;
+takes_function takes_multi_tensor;
 
 #endif

@@ -1,7 +1,8 @@
 /* side_stream.cu: see side_stream.h. */
 #include "backend/cuda/plan/side_stream.h"
 
-#include "backend/cuda/host/cuda_device.h"
+#include "backend/cuda/plan/kernel_row.h"
+#include "backend/cuda/plan/steps.h"
 #include "backend/cuda/product/blas.h"
 
 extern "C" {
@@ -51,12 +52,34 @@ static void take_places(struct plan *plan, int32_t o)
         if (i >= 32 || !(plan->side.operands[o] >> i & 1) || tensor < 0)
             continue;
         const int32_t root = program_root(program, tensor);
-        if (program->tensors[root].role != ROLE_ACTIVATION || plan->side.places[root] >= 0)
+        if (program->tensors[root].role != ROLE_ACTIVATION || plan->places[root].own >= 0)
             continue;
-        plan->side.places[root] = (int64_t)plan->side.places_bytes;
+        plan->places[root].own = (int64_t)plan->side.places_bytes;
         plan->side.places_bytes +=
             (program->tensors[root].bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN;
     }
+}
+
+/* What the op does on the side stream, and the workspace of that. */
+static void choose_op(struct plan *plan, int32_t o)
+{
+    const struct op *op = &plan->program->ops[o];
+    const struct step *step = plan_step(plan, o);
+    const struct kernel *kernel = step->kernel;
+    const bool is_home = step->op == o,
+               small = !plan->mixed && is_small_gradient(plan->program, op);
+    const bool whole = small || is_beside(plan->program, o);
+    const bool some = !whole && is_home && kernel->side_operands;
+    const uint64_t bytes = whole                        ? step_workspace(plan, step)
+                           : some && kernel->side_bytes ? kernel->side_bytes(plan->program, op)
+                                                        : 0;
+    const uint64_t twin = some && bytes ? dense_blas_twin_bytes(plan->program, op) : 0;
+    plan->side.operands[o] = whole ? (uint32_t)SIDE_WHOLE_OP : some ? kernel->side_operands : 0;
+    if (bytes > plan->side.bytes)
+        plan->side.bytes = bytes;
+    if (twin > plan->side.twin_bytes)
+        plan->side.twin_bytes = twin;
+    take_places(plan, o);
 }
 
 enum status side_stream_choose(struct plan *plan)
@@ -65,48 +88,36 @@ enum status side_stream_choose(struct plan *plan)
     const auto &backward = program->parts[PART_BACKWARD];
     NEED(plan->side.operands = (uint32_t *)arena_array(&plan->arena, (size_t)program->op_count + 1,
                                                        sizeof(uint32_t)));
-    NEED(plan->side.places = (int64_t *)arena_array(&plan->arena, (size_t)program->tensor_count + 1,
-                                                    sizeof(int64_t)));
-    for (int32_t t = 0; t < program->tensor_count; t++)
-        plan->side.places[t] = -1;
     if (plan->observer.level != OBSERVE_NOTHING || backward.from == backward.to)
         return STATUS_OK;
-    for (int32_t o = 0; o < program->op_count; o++) {
-        const struct kernel *kernel = plan->kernels[o];
-        const bool small = !plan->mixed && is_small_gradient(program, &program->ops[o]);
-        const bool whole = small || is_beside(program, o);
-        const uint64_t bytes = whole                ? cuda_workspace(plan, o)
-                               : kernel->side_bytes ? kernel->side_bytes(program, &program->ops[o])
-                                                    : 0;
-        const uint64_t twin =
-            !whole && bytes ? dense_blas_twin_bytes(program, &program->ops[o]) : 0;
-        plan->side.operands[o] = whole ? (uint32_t)SIDE_WHOLE_OP : kernel->side_operands;
-        if (plan->side.operands[o] && bytes > plan->side.bytes)
-            plan->side.bytes = bytes;
-        if (plan->side.operands[o] && twin > plan->side.twin_bytes)
-            plan->side.twin_bytes = twin;
-        take_places(plan, o);
-    }
+    for (int32_t o = 0; o < program->op_count; o++)
+        choose_op(plan, o);
     return STATUS_OK;
+}
+
+/* Does some of the step run there? */
+static bool is_on_side(const struct plan *plan, int32_t s)
+{
+    return plan->side.operands[plan->steps[s].op] != 0;
 }
 
 enum status side_stream_open(struct plan *plan)
 {
     struct side_stream *side = &plan->side;
-    const int32_t ops = plan->program->op_count;
+    const int32_t steps = plan->step_count;
     bool some = false;
-    for (int32_t o = 0; o < ops; o++)
-        some = some || side->operands[o];
+    for (int32_t s = 0; s < steps; s++)
+        some = some || is_on_side(plan, s);
     if (!some)
         return STATUS_OK;
-    NEED(side->pending = (bool *)arena_array(&plan->arena, (size_t)ops, sizeof(bool)));
-    NEED(side->done = (cudaEvent_t *)arena_array(&plan->arena, (size_t)ops, sizeof *side->done));
+    NEED(side->pending = (bool *)arena_array(&plan->arena, (size_t)steps, sizeof(bool)));
+    NEED(side->done = (cudaEvent_t *)arena_array(&plan->arena, (size_t)steps, sizeof *side->done));
     CUDA(cudaEventCreateWithFlags(&side->fork, cudaEventDisableTiming));
     CUDA(cudaEventCreateWithFlags(&side->join, cudaEventDisableTiming));
     CUDA(cudaStreamCreateWithFlags(&side->twin, cudaStreamNonBlocking));
-    for (int32_t o = 0; o < ops; o++)
-        if (side->operands[o])
-            CUDA(cudaEventCreateWithFlags(&side->done[o], cudaEventDisableTiming));
+    for (int32_t s = 0; s < steps; s++)
+        if (is_on_side(plan, s))
+            CUDA(cudaEventCreateWithFlags(&side->done[s], cudaEventDisableTiming));
     CUDA(cudaStreamCreateWithFlags(&side->stream, cudaStreamNonBlocking));
     return STATUS_OK;
 }
@@ -114,9 +125,9 @@ enum status side_stream_open(struct plan *plan)
 void side_stream_close(struct plan *plan)
 {
     struct side_stream *side = &plan->side;
-    for (int32_t o = 0; side->done && o < plan->program->op_count; o++)
-        if (side->done[o])
-            cudaEventDestroy(side->done[o]);
+    for (int32_t s = 0; side->done && s < plan->step_count; s++)
+        if (side->done[s])
+            cudaEventDestroy(side->done[s]);
     if (side->fork)
         cudaEventDestroy(side->fork);
     if (side->join)
@@ -143,7 +154,7 @@ static bool operands_meet(const struct plan *plan, const struct op *a, int32_t i
 }
 
 /* Must the op `next` wait for what `op` does on the side stream? */
-static bool must_wait(const struct plan *plan, int32_t op, int32_t next)
+static bool op_waits(const struct plan *plan, int32_t op, int32_t next)
 {
     const struct program *program = plan->program;
     const struct op *a = &program->ops[op], *b = &program->ops[next];
@@ -154,48 +165,59 @@ static bool must_wait(const struct plan *plan, int32_t op, int32_t next)
     return false;
 }
 
-/* Work on the side stream is done in its order: who waits for one op's has waited for those before
- * it. */
-static void wait_for(const struct plan *plan, int32_t op, struct queue *queue)
+/* … some op of the step `next` for some op of the step `s`? */
+static bool step_waits(const struct plan *plan, int32_t s, int32_t next)
 {
-    if (queue->error == cudaSuccess)
-        queue->error = cudaStreamWaitEvent(queue->stream, plan->side.done[op], 0);
-    queue->chained = 0;
-    for (int32_t o = 0; o <= op; o++)
-        plan->side.pending[o] = false;
+    const struct step *from = &plan->steps[s], *to = &plan->steps[next];
+    for (int32_t a = from->first; a <= from->last; a++)
+        for (int32_t b = to->first; plan->step_of[a] == s && b <= to->last; b++)
+            if (plan->step_of[b] == next && op_waits(plan, a, b))
+                return true;
+    return false;
 }
 
-/* Waits for what the op `next` needs; beyond the last op that is everything. */
+/* Work on the side stream is done in its order: to wait for one step's is to wait for those before
+ * it. */
+static void wait_for(const struct plan *plan, int32_t s, struct queue *queue)
+{
+    if (queue->error == cudaSuccess)
+        queue->error = cudaStreamWaitEvent(queue->stream, plan->side.done[s], 0);
+    queue->chained = 0;
+    for (int32_t before = 0; before <= s; before++)
+        plan->side.pending[before] = false;
+}
+
+/* Waits for what the step `next` needs; beyond the last step that is everything. */
 static void wait_before(const struct plan *plan, int32_t next, struct queue *queue)
 {
-    const int32_t ops = plan->program->op_count;
-    for (int32_t op = ops - 1; queue->side && op >= 0; op--)
-        if (plan->side.pending[op] && (next == ops || must_wait(plan, op, next))) {
-            wait_for(plan, op, queue);
+    for (int32_t s = plan->step_count - 1; queue->side && s >= 0; s--)
+        if (plan->side.pending[s] && (next == plan->step_count || step_waits(plan, s, next))) {
+            wait_for(plan, s, queue);
             return;
         }
 }
 
-void side_stream_enqueue(const struct plan *plan, const struct call *call, int32_t op,
+void side_stream_enqueue(const struct plan *plan, const struct call *call, int32_t s,
                          struct queue *queue)
 {
-    const bool whole = queue->side && plan->side.operands[op] == SIDE_WHOLE_OP;
+    const struct step *step = &plan->steps[s];
+    const bool whole = queue->side && plan->side.operands[step->op] == SIDE_WHOLE_OP;
     cudaStream_t stream = queue->stream;
     queue->forked = false;
     if (whole)
         queue_fork(queue);
     else
-        wait_before(plan, op, queue);
-    mixed_launch(plan->kernels[op], call, queue);
+        wait_before(plan, s, queue);
+    step_launch(step, call, queue);
     queue_back(queue, stream);
     if (!queue->forked)
         return;
     if (queue->error == cudaSuccess)
-        queue->error = cudaEventRecord(plan->side.done[op], queue->side);
-    plan->side.pending[op] = true;
+        queue->error = cudaEventRecord(plan->side.done[s], queue->side);
+    plan->side.pending[s] = true;
 }
 
 void side_stream_join(const struct plan *plan, struct queue *queue)
 {
-    wait_before(plan, plan->program->op_count, queue);
+    wait_before(plan, plan->step_count, queue);
 }

@@ -21,14 +21,12 @@ struct side_stream {
     uint64_t bytes;
     char *twin_workspace; /* … and of what is done in `twin`, which that may overtake */
     uint64_t twin_bytes;
-    int64_t
-        *places; /* [tensor], in a slot: of activations that side-stream work touches; -1: others */
-    uint64_t places_bytes;
+    uint64_t places_bytes;     /* in a slot: of activations that side-stream work touches */
     cudaStream_t stream, twin; /* nothing runs in them: they are captured. NULL: all is in order */
     cudaEvent_t fork;          /* where work leaves the step … */
     cudaEvent_t join;          /* … where what the twin does ends … */
-    cudaEvent_t *done;         /* [op], … and where that of an op ends */
-    bool *pending;             /* [op], while a step is enqueued: nobody has waited for it */
+    cudaEvent_t *done;         /* [step], … and where that of a step ends */
+    bool *pending;             /* [step], while steps are enqueued: nobody has waited for it */
 };
 
 enum : uint32_t {
@@ -42,8 +40,8 @@ enum status side_stream_choose(struct plan *plan);
 enum status side_stream_open(struct plan *plan);
 void side_stream_close(struct plan *plan);
 
-/* Enqueues an op, after whatever it must wait for. */
-void side_stream_enqueue(const struct plan *plan, const struct call *call, int32_t op,
+/* Enqueues the step `s`, after whatever it must wait for. */
+void side_stream_enqueue(const struct plan *plan, const struct call *call, int32_t s,
                          struct queue *queue);
 /* Waits for all that is done on the side stream. */
 void side_stream_join(const struct plan *plan, struct queue *queue);

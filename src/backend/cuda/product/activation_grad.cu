@@ -4,14 +4,9 @@
 #include "backend/cuda/product/activation_grad.h"
 
 #include "backend/cuda/device/activation.h"
-#include "backend/cuda/plan/merge.h"
-#include "backend/cuda/product/blas.h"
+#include "backend/cuda/ops/mixed_precision.h"
+#include "backend/cuda/plan/kernel_families.h"
 #include "backend/cuda/product/few_outputs.h"
-
-/* A block has a tile of 64 columns, two neighbours a thread, and goes down a chunk of rows, 32 at a
- * time: a line of 32 threads has every 8th of them. */
-enum { GRAD_COLS = 64, GRAD_ROWS = 32, GRAD_LINES = 8, GRAD_CHUNKS = 64, GRAD_FROM = 48 };
-enum { GRAD_FEW = 256 }; /* samples: then a chunk is a row a thread */
 
 static __device__ float2 pair_read(struct cells cells, int64_t index)
 {
@@ -159,12 +154,12 @@ static __global__ void __launch_bounds__(GRAD_COLS / 2 * GRAD_LINES)
     act_grad.sums[blockIdx.y * act_grad.width + own] = all;
 }
 
-void activation_grad_launch(const struct call *call, struct queue *queue)
+void launch_activation_grad(const struct call *call, struct queue *queue)
 {
     const auto &attr = call->op->attr.activate_grad;
     const struct activation_grad *act_grad = call->act_grad;
     const enum activation function = (enum activation)attr.function;
-    const int64_t enough = 132 * 2; /* blocks: two for each multiprocessor */
+    const int64_t enough = TARGET_MULTIPROCESSORS * 2; /* blocks */
     const bool eights = !act_grad->transposes && !act_grad->pieces.count &&
                         !act_grad->few_outputs && act_grad->width % CELLS == 0 &&
                         act_grad->chunks * act_grad->width >= enough * CELLS * GRAD_COLS / 2;
@@ -173,7 +168,7 @@ void activation_grad_launch(const struct call *call, struct queue *queue)
     const dim3 block(GRAD_COLS / 2, GRAD_LINES);
     struct above above = {};
     if (act_grad->few_outputs) {
-        const struct call layer = merge_call(call, call->op - 1);
+        const struct call layer = fusion_call(call, call->op - 1);
         above = {call_reals(&layer, 1), call_reals(&layer, 2), (int)call_dim(&layer, 2, 1)};
     }
     if (eights)
@@ -186,124 +181,4 @@ void activation_grad_launch(const struct call *call, struct queue *queue)
                                                : activation_grad_tiles<SOURCE_WHOLE>,
                       grid, block, 0, *act_grad, function, attr.alpha, call_cells(call, 0),
                       call_cells(call, 1), call_cells(call, 2), above);
-}
-
-static const struct kernel kernel_activation_grad = {
-    OP_activate_grad, "activate_grad_sums_cuda", activation_grad_launch, NULL, NULL, 0, false};
-
-static uint64_t floats(int64_t count)
-{
-    return (uint64_t)count * sizeof(float);
-}
-
-static uint64_t take_bytes(struct plan *plan, uint64_t bytes)
-{
-    const uint64_t at = plan->act_grad_bytes;
-    plan->act_grad_bytes += (bytes + 255) / 256 * 256;
-    return at;
-}
-
-/* Does the op `o` begin with what the op before it ends with? */
-static bool follows(const struct program *program, int32_t o)
-{
-    if (o == 0 || program->ops[o].kind != OP_dense_sgd ||
-        program->ops[o - 1].kind != OP_activate_grad)
-        return false;
-    const int32_t dy = op_input(program, &program->ops[o], 1);
-    const struct shape *shape = &program->tensors[dy].shape;
-    return op_output(program, &program->ops[o - 1], 0) == dy &&
-           program->ops[o].part == program->ops[o - 1].part && shape->dim[0] >= GRAD_FROM &&
-           shape->dim[1] % 2 == 0 && op_input(program, &program->ops[o], 3) >= 0;
-}
-
-/* Does the op before `o`, an activation gradient, make what that reads, for nobody else? */
-static bool follows_product(const struct plan *plan, int32_t o)
-{
-    const struct program *program = plan->program;
-    const struct op *op = &program->ops[o], *above = op - 1;
-    if (o == 0 || above->kind != OP_dense_sgd || above->part != op->part)
-        return false;
-    const int32_t dx = op_output(program, above, 2);
-    if (dx < 0 || op_input(program, op, 1) != dx || plan->observer.level != OBSERVE_NOTHING)
-        return false;
-    for (int32_t other = 0; other < program->op_count; other++)
-        for (int32_t i = 0; other != o && i < program->ops[other].inputs; i++)
-            if (op_input(program, &program->ops[other], i) == dx)
-                return false;
-    return plan->kernels[o - 1] == dense_blas_kernel(plan->instance->device, program, above);
-}
-
-/* Has that a part in it? */
-static void join_product(struct plan *plan, int32_t o, struct activation_grad *act_grad)
-{
-    const struct device *device = plan->instance->device;
-    const struct op *above = &plan->program->ops[o - 1];
-    struct split_k split_k;
-    if (!follows_product(plan, o))
-        return;
-    if (dense_blas_split_k(device, plan->program, above, &split_k)) {
-        act_grad->pieces = split_k_pieces(&split_k, NULL);
-        act_grad->pieces_at = take_bytes(plan, split_k_bytes(&split_k));
-    }
-    act_grad->few_outputs = dense_has_few_outputs(device, plan->program, above);
-}
-
-enum status activation_grad_choose(struct plan *plan)
-{
-    const struct program *program = plan->program;
-    const struct device *device = plan->instance->device;
-    NEED(plan->act_grads = (struct activation_grad **)arena_array(
-             &plan->arena, (size_t)program->op_count + 1, sizeof *plan->act_grads));
-    for (int32_t o = 0; o < program->op_count; o++) {
-        if (plan->kernels[o] != dense_blas_kernel(device, program, &program->ops[o]) ||
-            !follows(program, o))
-            continue;
-        struct activation_grad *act_grad;
-        NEED(act_grad = (struct activation_grad *)arena_alloc(&plan->arena, sizeof *act_grad));
-        const int64_t *dim = program->tensors[op_input(program, &program->ops[o], 1)].shape.dim;
-        const int64_t inputs =
-            program->tensors[op_input(program, &program->ops[o], 0)].shape.dim[1];
-        const int64_t least = (dim[0] + GRAD_CHUNKS - 1) / GRAD_CHUNKS;
-        const int64_t rows = dim[0] <= GRAD_FEW ? GRAD_LINES : GRAD_ROWS;
-        act_grad->samples = dim[0];
-        act_grad->width = dim[1];
-        act_grad->chunk_rows = (least + rows - 1) / rows * rows;
-        act_grad->chunks = blocks_for(act_grad->samples, act_grad->chunk_rows);
-        act_grad->sums_at = take_bytes(plan, floats(act_grad->chunks * act_grad->width));
-        act_grad->transposes = dense_blas_transposes(device, program, &program->ops[o]);
-        act_grad->step = dense_wgrad_step(act_grad->samples);
-        if (act_grad->transposes)
-            act_grad->transposed_at = take_bytes(plan, floats(act_grad->width * act_grad->step));
-        if (dense_blas_transposes_inputs(device, program, &program->ops[o]))
-            act_grad->inputs_at = take_bytes(plan, floats(inputs * act_grad->step));
-        join_product(plan, o - 1, act_grad);
-        plan->act_grads[o - 1] = plan->act_grads[o] = act_grad;
-        plan->kernels[o - 1] = &kernel_activation_grad;
-        if (act_grad->few_outputs)
-            merge_leave(plan, o - 1);
-    }
-    return STATUS_OK;
-}
-
-void activation_grad_place(struct plan *plan)
-{
-    for (int32_t o = 0; o < plan->program->op_count; o++) {
-        struct activation_grad *act_grad = plan->act_grads[o];
-        if (!act_grad)
-            continue;
-        act_grad->sums = (float *)(plan->act_grad_memory + act_grad->sums_at);
-        act_grad->pieces.data = (const float *)(plan->act_grad_memory + act_grad->pieces_at);
-        act_grad->transposed = act_grad->transposes
-                                   ? (float *)(plan->act_grad_memory + act_grad->transposed_at)
-                                   : NULL;
-        act_grad->inputs = (float *)(plan->act_grad_memory + act_grad->inputs_at);
-    }
-}
-
-const struct activation_grad *activation_grad_below(const struct plan *plan, int32_t op)
-{
-    const bool is_last = op + 1 >= plan->program->op_count;
-    const struct activation_grad *next = is_last ? NULL : plan->act_grads[op + 1];
-    return next && next != plan->act_grads[op] && (next->pieces.count || next->few_outputs) ? next
-                                                                                            : NULL;
 }

@@ -8,14 +8,20 @@
 
 #include "backend/cuda/product/split_k.h"
 
+struct choice;
 struct plan;
+
+/* A block has a tile of 64 columns, two neighbours a thread, and goes down a chunk of rows, 32 at a
+ * time: a line of 32 threads has every 8th of them. */
+enum { GRAD_COLS = 64, GRAD_ROWS = 32, GRAD_LINES = 8, GRAD_CHUNKS = 64, GRAD_FROM = 48 };
+enum { GRAD_FEW = 256 }; /* samples: then a chunk is a row a thread */
 
 /* What the pass leaves, on the device. */
 struct activation_grad {
     int64_t samples, width;
     int64_t chunk_rows, chunks;
     int64_t step;     /* of `transposed`, from one row to the next */
-    uint64_t sums_at; /* bytes from the beginning of the plan's memory for slopes … */
+    uint64_t sums_at; /* bytes from the beginning of the plan's memory for these … */
     uint64_t transposed_at, inputs_at, pieces_at;
     bool transposes;
     float *sums;          /* [chunks, width], … which is known when that was taken */
@@ -25,13 +31,15 @@ struct activation_grad {
     bool few_outputs;     /* … or is made here, of a layer above that has few outputs */
 };
 
-/* Chooses, when the kernels are known, and counts the bytes; then says where they are. */
-enum status activation_grad_choose(struct plan *plan);
+/* activation_grad_plan.cu: counts the bytes, when the steps are chosen; then says where they are.
+ */
+enum status activation_grad_reserve(struct plan *plan, const struct choice *choice);
 void activation_grad_place(struct plan *plan);
-/* The slope that takes what this op makes in pieces, or makes it in its place; or NULL. */
+/* The one that takes what this op makes in pieces, or makes it in its place; or NULL. */
 const struct activation_grad *activation_grad_below(const struct plan *plan, int32_t op);
-/* An activation gradient that makes the gradient of the op before it, which enqueues it: that is to
- * change the weights that it reads. */
-void activation_grad_launch(const struct call *call, struct queue *queue);
+
+/* activation_grad.cu. Where it makes the gradient of the op before it, that op enqueues it, before
+ * it changes the weights that this one reads. */
+void launch_activation_grad(const struct call *call, struct queue *queue);
 
 #endif

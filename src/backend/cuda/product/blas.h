@@ -32,10 +32,9 @@ enum { PRODUCT_BYTES = 32 << 20 }; /* of workspace that a product may take */
 /* `room` is PRODUCT_BYTES on the device, nobody else's while it runs. */
 void blas_multiply(struct queue *queue, const struct product *product, void *room);
 
-/* dense_blas.cu: the kernel for this op, when there is one and the op is large enough for it to
- * win; else NULL. */
-const struct kernel *dense_blas_kernel(const struct device *device, const struct program *program,
-                                       const struct op *op);
+/* dense_blas.cu: is the product large enough for cuBLASLt, or for a kernel in its place? */
+struct choice;
+bool dense_is_worth(const struct choice *choice);
 /* Workspace of what its update does beside its product (queue_fork_twin). */
 uint64_t dense_blas_twin_bytes(const struct program *program, const struct op *op);
 /* Is this op's product (of dense_sgd: the gradient of its input) a split-K one? Then *split_k says
@@ -51,15 +50,7 @@ bool dense_blas_transposes_inputs(const struct device *device, const struct prog
                                   const struct op *op);
 int64_t dense_wgrad_step(int64_t samples);
 
-/* dense_skinny.cu: the kernel of a layer of few samples, in 16 bits or fp32; else NULL. */
-const struct kernel *dense_skinny_kernel(const struct device *device, const struct program *program,
-                                         const struct op *op);
-
-/* dense_few_features.cu: the kernel of a layer that has few outputs, or few inputs without a
- * gradient; else NULL. */
-const struct kernel *dense_few_features_kernel(const struct device *device,
-                                               const struct program *program, const struct op *op);
-/* Are its outputs few (few_outputs.h)? Its inputs (few_inputs.h)? */
+/* dense_few_features.cu: are its outputs few (few_outputs.h)? Its inputs (few_inputs.h)? */
 bool dense_has_few_outputs(const struct device *device, const struct program *program,
                            const struct op *op);
 bool dense_has_few_inputs(const struct device *device, const struct program *program,

@@ -3,8 +3,8 @@
  * another epilogue. */
 #include "backend/cuda/device/optimiser_rules.h"
 #include "backend/cuda/device/reduce.h"
+#include "backend/cuda/ops/mixed_precision.h"
 #include "backend/cuda/plan/kernel_families.h"
-#include "backend/cuda/plan/mixed_precision.h"
 #include "backend/cuda/product/small_gemm.h"
 
 /* w -= rate · sum */
@@ -19,8 +19,11 @@ struct to_weights {
     }
 };
 
-bool dense_is_small(const struct program *program, const struct op *op)
+/* Is it a product of small_gemm.h? */
+bool takes_small_gemm(const struct choice *choice)
 {
+    const struct program *program = choice->program;
+    const struct op *op = choice->op;
     const int32_t matrix = op->kind == OP_outer || op->kind == OP_dense_sgd ? 2 : 1;
     const struct shape *w = &program->tensors[program->operands[op->first + matrix]].shape;
     const int64_t samples = program->tensors[op_input(program, op, 0)].shape.dim[0];

@@ -5,13 +5,16 @@
  * cuBLASLt counts by columns: our y[n, o] = x[n, i]·W[i, o] is its yᵀ = Wᵀ·xᵀ, the same bytes. */
 #include "backend/cuda/device/activation.h"
 #include "backend/cuda/host/cuda_device.h"
+#include "backend/cuda/plan/kernel_families.h"
+#include "backend/cuda/plan/kernel_row.h"
 #include "backend/cuda/product/dense_blas.h"
 #include "backend/cuda/product/dgrad_update.h"
+#include "backend/cuda/product/skinny.h"
 #include "backend/cuda/product/small_gemm.h"
 
 /* Does one pass take it, once an activation gradient has left the gradient transposed? */
-static bool takes_dgrad_update(const struct device *device, const struct program *program,
-                               const struct op *op)
+static bool has_dgrad_update(const struct device *device, const struct program *program,
+                             const struct op *op)
 {
     if (device->precision != PRECISION_TF32 || op->kind != OP_dense_sgd)
         return false;
@@ -29,16 +32,25 @@ bool dense_blas_transposes(const struct device *device, const struct program *pr
                            const struct op *op)
 {
     return dense_blas_transposes_inputs(device, program, op) ||
-           takes_dgrad_update(device, program, op);
+           has_dgrad_update(device, program, op);
 }
 
-template <enum spare SPARE>
-static uint64_t workspace_blas(const struct program *program, const struct op *op)
+uint64_t workspace_blas_f32(const struct program *program, const struct op *op)
 {
-    return dense_workspace_bytes(SPARE, program, op);
+    return dense_workspace_bytes(SPARE_NONE, program, op);
 }
 
-static uint64_t workspace_split_k(const struct program *program, const struct op *op)
+uint64_t workspace_blas_tf32(const struct program *program, const struct op *op)
+{
+    return dense_workspace_bytes(SPARE_TRANSPOSED, program, op);
+}
+
+uint64_t workspace_blas_16bit(const struct program *program, const struct op *op)
+{
+    return dense_workspace_bytes(SPARE_ROUNDED, program, op);
+}
+
+uint64_t workspace_split_k(const struct program *program, const struct op *op)
 {
     const struct split_k split_k = split_k_of(program, op);
     return dense_workspace_bytes(SPARE_TRANSPOSED, program, op) + split_k_bytes(&split_k);
@@ -60,7 +72,7 @@ static void finish_layer(const struct call *call, struct queue *queue, struct pr
         mixed_activate(queue, call_count(call, 3), function, 0.0f, y, y);
 }
 
-static void launch_dense_blas(const struct call *call, struct queue *queue)
+void launch_dense_blas(const struct call *call, struct queue *queue)
 {
     const struct room room = dense_workspace_of(call, queue, call->workspace);
     struct product product = {};
@@ -72,7 +84,7 @@ static void launch_dense_blas(const struct call *call, struct queue *queue)
     finish_layer(call, queue, &product, (enum activation)call->op->attr.dense.activation);
 }
 
-static void launch_dense_t_blas(const struct call *call, struct queue *queue)
+void launch_dense_t_blas(const struct call *call, struct queue *queue)
 {
     const struct room room = dense_workspace_of(call, queue, call->workspace);
     const struct cells x = dense_factor(call, queue, 0, &room);
@@ -83,7 +95,7 @@ static void launch_dense_t_blas(const struct call *call, struct queue *queue)
 }
 
 /* dense and dense_t, whose attributes and operands are alike */
-static void launch_layer_split_k(const struct call *call, struct queue *queue)
+void launch_layer_split_k(const struct call *call, struct queue *queue)
 {
     const struct split_k split_k = split_k_of(call->program, call->op);
     float *pieces = dense_workspace_of(call, queue, call->workspace).pieces;
@@ -91,29 +103,6 @@ static void launch_layer_split_k(const struct call *call, struct queue *queue)
     split_k_finish(queue, &split_k, pieces, call_reals(call, 2),
                    (enum activation)call->op->attr.dense.activation, call_reals(call, 3));
 }
-
-#define ROW(kind, name, launch, workspace, side)                                                   \
-    {                                                                                              \
-        OP_##kind, #kind "_" name, launch, workspace, workspace, side, side != 0                   \
-    }
-#define ROWS(type, spare)                                                                          \
-    {                                                                                              \
-        ROW(dense, type "_cublaslt", launch_dense_blas, workspace_blas<spare>, 0),                 \
-            ROW(dense_t, type "_cublaslt", launch_dense_t_blas, workspace_blas<spare>, 0),         \
-            ROW(outer, type "_cublaslt", launch_outer_blas, workspace_blas<spare>, 0),             \
-            ROW(dense_sgd, type "_cublaslt", launch_dense_sgd_blas, workspace_blas<spare>,         \
-                SIDE_DENSE_SGD)                                                                    \
-    }
-
-static const struct kernel kernels[PRECISION_COUNT][4] = {
-    ROWS("f32", SPARE_NONE), ROWS("tf32", SPARE_TRANSPOSED), ROWS("bf16", SPARE_ROUNDED),
-    ROWS("f16", SPARE_ROUNDED)};
-
-/* … with products of our own; the update of dense_sgd is cuBLASLt's all the same. */
-static const struct kernel split_k_kernels[] = {
-    ROW(dense, "tf32_thin", launch_layer_split_k, workspace_split_k, 0),
-    ROW(dense_t, "tf32_thin", launch_layer_split_k, workspace_split_k, 0),
-    ROW(dense_sgd, "tf32_thin", launch_dense_sgd_split_k, workspace_split_k, SIDE_DENSE_SGD)};
 
 /* Does the op multiply by a matrix of weights? */
 static bool multiplies(const struct program *program, const struct op *op)
@@ -131,48 +120,60 @@ bool dense_blas_split_k(const struct device *device, const struct program *progr
     return device->warpgroups && split_k_takes(split_k);
 }
 
-static const struct kernel *find_kernel(const struct device *device, const struct program *program,
-                                        const struct op *op)
+/* Is the product so large that cuBLASLt, or a kernel in its place, beats dense.cu's? Below 1,024
+ * weights dense.cu is faster; with few inputs up to 12 samples, and small_gemm.h's products with up
+ * to 512 inputs. */
+bool dense_is_worth(const struct choice *choice)
 {
-    struct split_k split_k;
-    const struct kernel *few_features = dense_few_features_kernel(device, program, op);
-    if (few_features)
-        return few_features;
-    const struct kernel *skinny = dense_skinny_kernel(device, program, op);
-    if (skinny)
-        return skinny;
-    return dense_blas_split_k(device, program, op, &split_k) ||
-                   takes_dgrad_update(device, program, op)
-               ? kernel_in(split_k_kernels, op->kind)
-               : kernel_in(kernels[device->precision], op->kind);
-}
-
-const struct kernel *dense_blas_kernel(const struct device *device, const struct program *program,
-                                       const struct op *op)
-{
-    /* Below, ours are faster; of layers of few inputs so they are for up to so many samples, and of
-     * products that small_gemm.h has, with up to so many inputs. */
-    enum {
-        WEIGHTS_LEAST = 1024,
-        DEPTH_LEAST = 16,
-        FEW_INPUTS_SAMPLES = 12,
-        SMALL_GEMM_INPUTS = 512
-    };
-    const struct kernel *kernel = device->blas ? find_kernel(device, program, op) : NULL;
-    if (!kernel)
-        return NULL;
-    const int32_t matrix = op->kind == OP_outer ? 2 : op->kind == OP_dense_sgd ? 2 : 1;
-    const struct tensor *w = tensor_of(program, op, matrix);
-    if (w->shape.dim[0] * w->shape.dim[1] < WEIGHTS_LEAST)
-        return NULL;
+    enum { WEIGHTS_LEAST = 1024, DEPTH_LEAST = 16, FEW_INPUTS_SAMPLES = 12, SMALL_INPUTS = 512 };
+    const struct device *device = choice->device;
+    const struct program *program = choice->program;
+    const struct op *op = choice->op;
+    const int32_t matrix = op->kind == OP_outer || op->kind == OP_dense_sgd ? 2 : 1;
+    const int64_t *w = tensor_of(program, op, matrix)->shape.dim;
+    if (!device->blas || w[0] * w[1] < WEIGHTS_LEAST)
+        return false;
     if (precision_is_16bit(device->precision))
-        return kernel;
+        return true;
     const int64_t samples = tensor_of(program, op, 0)->shape.dim[0];
     if (dense_has_few_inputs(device, program, op))
-        return samples > FEW_INPUTS_SAMPLES ? kernel : NULL;
-    if (op->kind == OP_dense && w->shape.dim[0] < DEPTH_LEAST)
-        return NULL;
-    const bool few = small_gemm_fits(samples, w->shape.dim[0], w->shape.dim[1]) &&
-                     w->shape.dim[0] <= SMALL_GEMM_INPUTS;
-    return few ? NULL : kernel;
+        return samples > FEW_INPUTS_SAMPLES;
+    if (op->kind == OP_dense && w[0] < DEPTH_LEAST)
+        return false;
+    return !small_gemm_fits(samples, w[0], w[1]) || w[0] > SMALL_INPUTS;
+}
+
+/* … where the op before has left the gradient transposed */
+bool takes_dgrad_update(const struct choice *choice)
+{
+    return choice->before && (choice->before->traits & KERNEL_SUMS) && dense_is_worth(choice) &&
+           has_dgrad_update(choice->device, choice->program, choice->op);
+}
+
+bool takes_split_k(const struct choice *choice)
+{
+    struct split_k split_k;
+    return dense_is_worth(choice) &&
+           (dense_blas_split_k(choice->device, choice->program, choice->op, &split_k) ||
+            has_dgrad_update(choice->device, choice->program, choice->op));
+}
+
+bool takes_blas(const struct choice *choice)
+{
+    return dense_is_worth(choice);
+}
+
+/* … where samples are so few that others were asked first */
+bool takes_blas_few_samples(const struct choice *choice)
+{
+    enum { TILE_SAMPLES = 64 };
+    const int64_t samples = tensor_of(choice->program, choice->op, 0)->shape.dim[0];
+    return dense_is_worth(choice) &&
+           (precision_is_16bit(choice->device->precision) ? samples <= SKINNY_SAMPLES
+                                                          : samples < TILE_SAMPLES);
+}
+
+bool takes_without_blas(const struct choice *choice)
+{
+    return !choice->device->blas;
 }

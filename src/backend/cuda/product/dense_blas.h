@@ -3,7 +3,7 @@
 #ifndef PRONY_BACKEND_CUDA_DENSE_BLAS_H
 #define PRONY_BACKEND_CUDA_DENSE_BLAS_H
 
-#include "backend/cuda/plan/mixed_precision.h"
+#include "backend/cuda/ops/mixed_precision.h"
 #include "backend/cuda/product/blas.h"
 
 /* What the products need beside their operands: factors in 16 bits when they are not kept so; in

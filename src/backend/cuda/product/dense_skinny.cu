@@ -1,7 +1,8 @@
 /* dense_skinny.cu: dense layers of at most 32 samples (skinny.h), up, down and update, in 16
  * bits and in fp32. */
 #include "backend/cuda/host/cuda_device.h"
-#include "backend/cuda/plan/mixed_precision.h"
+#include "backend/cuda/ops/mixed_precision.h"
+#include "backend/cuda/plan/kernel_families.h"
 #include "backend/cuda/product/blas.h"
 #include "backend/cuda/product/skinny.h"
 
@@ -25,7 +26,7 @@ static struct skinny skinny_of(const struct program *program, const struct op *o
 }
 
 /* Room for what is not kept in 16 bits. */
-static uint64_t workspace_16bit(const struct program *program, const struct op *op)
+uint64_t workspace_skinny_16bit(const struct program *program, const struct op *op)
 {
     return program->tensors[op_input(program, op, samples_of(op))].bytes / 2;
 }
@@ -56,7 +57,7 @@ static void multiply(const struct call *call, struct queue *queue, int32_t weigh
 }
 
 /* dense and dense_t, whose attributes and operands are alike */
-static void launch_layer_skinny(const struct call *call, struct queue *queue)
+void launch_layer_skinny(const struct call *call, struct queue *queue)
 {
     multiply(call, queue, 1, call_reals(call, 2), (enum activation)call->op->attr.dense.activation,
              3);
@@ -70,7 +71,7 @@ static struct cells copy_of(const struct call *call, int32_t operand)
 }
 
 /* dx comes first: it is made with the weights as they were. */
-static void launch_dense_sgd_skinny(const struct call *call, struct queue *queue)
+void launch_dense_sgd_skinny(const struct call *call, struct queue *queue)
 {
     if (call_has(call, 7))
         multiply(call, queue, 2, NULL, ACTIVATION_NONE, 7);
@@ -83,34 +84,17 @@ static void launch_dense_sgd_skinny(const struct call *call, struct queue *queue
     queue_back(queue, stream);
 }
 
-#define ROW(kind, type, launch, workspace, side)                                                   \
-    {                                                                                              \
-        OP_##kind, #kind "_" type "_handful", launch, workspace, NULL, side, side != 0             \
-    }
-#define ROWS(type, workspace)                                                                      \
-    {                                                                                              \
-        ROW(dense, type, launch_layer_skinny, workspace, 0),                                       \
-            ROW(dense_t, type, launch_layer_skinny, workspace, 0),                                 \
-            ROW(dense_sgd, type, launch_dense_sgd_skinny, workspace, SIDE_DENSE_SGD)               \
-    }
-
-static const struct kernel kernels[PRECISION_COUNT][3] = {ROWS("f32", NULL),
-                                                          {},
-                                                          ROWS("bf16", workspace_16bit),
-                                                          ROWS("f16", workspace_16bit)};
-
-const struct kernel *dense_skinny_kernel(const struct device *device, const struct program *program,
-                                         const struct op *op)
+bool takes_skinny(const struct choice *choice)
 {
-    if (op->kind != OP_dense && op->kind != OP_dense_t && op->kind != OP_dense_sgd)
-        return NULL;
+    const struct device *device = choice->device;
     const bool is_16bit = precision_is_16bit(device->precision);
-    const struct skinny skinny = skinny_of(program, op);
-    if (device->properties.major < 9 || device->precision == PRECISION_TF32 ||
-        (is_16bit && weights_of(program, op)->role != ROLE_PARAM)) /* which alone have copies */
-        return NULL;
+    const struct skinny skinny = skinny_of(choice->program, choice->op);
+    if (!dense_is_worth(choice) || device->properties.major < 9 ||
+        (is_16bit &&
+         weights_of(choice->program, choice->op)->role != ROLE_PARAM)) /* which alone have copies */
+        return false;
     /* In fp32 it was measured on Hopper; some that are newer have too little shared memory. */
     if (!is_16bit && (skinny.n < SKINNY_F32_LEAST || device->properties.major != 9))
-        return NULL;
-    return skinny_takes(&skinny) ? kernel_in(kernels[device->precision], op->kind) : NULL;
+        return false;
+    return skinny_takes(&skinny);
 }

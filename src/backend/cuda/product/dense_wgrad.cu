@@ -142,7 +142,7 @@ static void update_bias(const struct call *call, struct queue *queue)
 }
 
 /* dx and the update of the weights in one pass. */
-static void dgrad_update_layer(const struct call *call, struct queue *queue)
+void launch_dense_sgd_dgrad_update(const struct call *call, struct queue *queue)
 {
     const struct room room = dense_workspace_of(call, queue, call->workspace);
     float *pieces = call->below ? (float *)call->below->pieces.data : room.pieces;
@@ -179,10 +179,6 @@ static void update_layer(const struct call *call, struct queue *queue, enum way 
     const struct cells dy = dense_factor(call, queue, 1, &here);
     const struct cells w = dense_factor(call, queue, 2, &here);
 
-    if (way == WAY_SPLIT_K && call->act_grad && call->act_grad->transposes) {
-        dgrad_update_layer(call, queue);
-        return;
-    }
     if (way == WAY_SPLIT_K && call_has(call, 7))
         make_dx_split_k(call, queue, &here);
     cudaStream_t stream = rounds ? queue->stream : queue_fork(queue);

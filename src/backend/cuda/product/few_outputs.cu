@@ -108,7 +108,7 @@ static __global__ void __launch_bounds__(THREADS)
 void few_outputs_layer(struct queue *queue, int64_t n, int64_t i, int64_t o, struct cells x,
                        const float *w, const float *bias, enum activation function, struct cells y)
 {
-    enum { BLOCKS = 132, FEW = 4 }; /* a block for each multiprocessor */
+    enum { BLOCKS = TARGET_MULTIPROCESSORS, FEW = 4 };
     const int64_t samples = (n + BLOCKS - 1) / BLOCKS;
     const bool is_16bit = precision_is_16bit(x.type);
     const auto few = is_16bit ? few_outputs_up<FEW, 12, true> : few_outputs_up<FEW, 12, false>;

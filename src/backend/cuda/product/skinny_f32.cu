@@ -232,7 +232,7 @@ static __global__ void __launch_bounds__(WARPS * 32)
 /* Blocks of a cluster: as many as there are multiprocessors for, wherever it runs. */
 static unsigned cluster_of(int64_t strips)
 {
-    enum { BLOCKS = 132 };
+    enum { BLOCKS = TARGET_MULTIPROCESSORS };
     const int64_t blocks = BLOCKS / strips;
     return blocks < 1 ? 1 : blocks < CLUSTER_MOST ? (unsigned)blocks : (unsigned)CLUSTER_MOST;
 }

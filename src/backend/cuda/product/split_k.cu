@@ -16,9 +16,9 @@
 #include "backend/cuda/device/warpgroup.h"
 
 enum {
-    GROUPS = 2,                          /* warpgroups that multiply */
-    SPLIT_K_THREADS = GROUPS * 128 + 32, /* … and a warp that fetches */
-    SPLIT_K_BLOCKS = 132, /* that are wanted, wherever it runs: so pieces depend on shapes alone */
+    GROUPS = 2,                              /* warpgroups that multiply */
+    SPLIT_K_THREADS = GROUPS * 128 + 32,     /* … and a warp that fetches */
+    SPLIT_K_BLOCKS = TARGET_MULTIPROCESSORS, /* that are wanted */
     SPLIT_K_BYTES = 216 << 10,
     STAGES_MOST = 8,
     RESULTS = 64 * GROUPS

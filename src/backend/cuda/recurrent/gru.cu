@@ -6,9 +6,9 @@
  * Four values a unit are kept: r, z, m and s. The order of work is the lstm's (lstm.cu); the
  * gradients of the sums with x and with h differ in m's by the reset r.
  *
- * Where is_whole one kernel goes through all steps (recurrent.h), after a product for the
- * sums with x of all of them, and one goes back. Bound: a step's chain of fmaf over the units, or
- * back over the sums, and two barriers. */
+ * Where takes_gru_persistent (recurrent_choice.cu) one kernel goes through all steps (recurrent.h),
+ * after a product for the sums with x of all of them, and one goes back. Bound: a step's chain of
+ * fmaf over the units, or back over the sums, and two barriers. */
 #include "backend/cuda/plan/kernel_families.h"
 #include "backend/cuda/recurrent/recurrent.h"
 #include "backend/cuda/recurrent/recurrent_step.h"
@@ -46,13 +46,6 @@ static __global__ void gru_cell(struct sequence sequence, int64_t step, struct p
     }
 }
 
-/* Are all steps one kernel? */
-static bool is_whole(const struct whole_layer &layer)
-{
-    enum { MOST = 96 }; /* their weights take 111 KB of shared memory */
-    return layer.sequence.hidden <= MOST && layer.fits();
-}
-
 /* What the steps need of the layer's forward. */
 struct gru_forward {
     const float *wh, *bh, *h0; /* h0 may be NULL */
@@ -62,11 +55,11 @@ struct gru_forward {
 };
 
 static __global__ void __launch_bounds__(THREADS)
-    gru_steps(struct whole_layer layer, struct gru_forward gru)
+    gru_steps(struct persistent_layer layer, struct gru_forward gru)
 {
     extern __shared__ float shared[];
     const struct sequence &sequence = layer.sequence;
-    const struct whole_seat seat(layer, shared, gru.wh);
+    const struct persistent_seat seat(layer, shared, gru.wh);
     const int64_t hidden = sequence.hidden, stride = layer.stride();
     float *to = gru.y + (seat.sample * sequence.steps * hidden + seat.unit);
     float h = seat.lives && gru.h0 ? gru.h0[seat.cell] : 0.0f, bias[GATES];
@@ -125,12 +118,12 @@ uint64_t workspace_gru(const struct program *program, const struct op *op)
            max(workspace_inputs(program, op), step_bytes(n, wh->dim[1], wh->dim[0]));
 }
 
-void launch_gru(const struct call *call, struct queue *queue)
+static void run_gru(const struct call *call, struct queue *queue, bool persistent)
 {
     const int64_t n = call_dim(call, GRU_X, 0), steps = call_dim(call, GRU_X, 1);
     const int64_t hidden = call_dim(call, GRU_WH, 0), kept = 4 * hidden;
     const struct sequence sequence = {n, steps, hidden, call_integers(call, GRU_LENGTHS)};
-    const struct whole_layer layer = lay_out(sequence, GATES);
+    const struct persistent_layer layer = lay_out(sequence, GATES);
     const bool keep = call_has(call, GRU_GATES);
     float *h = call_reals(call, GRU_HN), *y = call_reals(call, GRU_Y);
     const float *wh = call_reals(call, GRU_WH), *bh = call_reals(call, GRU_BH);
@@ -139,7 +132,7 @@ void launch_gru(const struct call *call, struct queue *queue)
     char *room = (char *)call->workspace + sums_bytes(call->program, call->op);
 
     sums_of_inputs(call, queue, gates.data, kept, room);
-    if (is_whole(layer)) {
+    if (persistent) {
         const struct gru_forward gru = {wh, bh, call_reals(call, GRU_H0), gates, keep, y, h};
         enqueue_large(queue, gru_steps, dim3(layer.blocks()), dim3(THREADS), layer.bytes(), layer,
                       gru);
@@ -152,6 +145,16 @@ void launch_gru(const struct call *call, struct queue *queue)
         enqueue_early(queue, gru_cell, dim3(blocks_striding(n * hidden)), dim3(THREADS), 0,
                       sequence, step, with_h, bh, gates, h, y);
     }
+}
+
+void launch_gru(const struct call *call, struct queue *queue)
+{
+    run_gru(call, queue, false);
+}
+
+void launch_gru_persistent(const struct call *call, struct queue *queue)
+{
+    run_gru(call, queue, true);
 }
 
 struct gru_saved {
@@ -184,12 +187,12 @@ static __device__ struct gru_slopes gru_slopes_of(const struct sequence &sequenc
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    gru_steps_back(struct whole_layer layer, const float *wh, struct gru_saved saved,
+    gru_steps_back(struct persistent_layer layer, const float *wh, struct gru_saved saved,
                    const float *dhn, float *dh0, struct gate_block dgates, struct gate_block dsums)
 {
     extern __shared__ float shared[];
     const struct sequence &sequence = layer.sequence;
-    const struct whole_seat seat(layer, shared, wh);
+    const struct persistent_seat seat(layer, shared, wh);
     const int64_t hidden = sequence.hidden;
     float dh = seat.lives && dhn ? dhn[seat.cell] : 0.0f;
 
@@ -258,7 +261,7 @@ uint64_t workspace_gru_grad(const struct program *program, const struct op *op)
     return max(workspace_sums_grad(program, op), step_bytes(n, wh->dim[0], wh->dim[1]));
 }
 
-void launch_gru_grad(const struct call *call, struct queue *queue)
+static void run_gru_grad(const struct call *call, struct queue *queue, bool persistent)
 {
     const int64_t n = call_dim(call, GRAD_X, 0), steps = call_dim(call, GRAD_X, 1);
     const int64_t hidden = call_dim(call, GRAD_WH, 0), all = 3 * hidden, kept = 4 * hidden;
@@ -270,9 +273,9 @@ void launch_gru_grad(const struct call *call, struct queue *queue)
     const struct gate_block dgates = {call_reals(call, GRAD_DGATES), steps * all, all};
     const struct gate_block dsums = {call_reals(call, GRAD_DSUMS), steps * all, all};
     float *dh = call_reals(call, GRAD_DH0);
-    const struct whole_layer layer = lay_out(sequence, GATES);
+    const struct persistent_layer layer = lay_out(sequence, GATES);
 
-    if (is_whole(layer)) {
+    if (persistent) {
         enqueue_large(queue, gru_steps_back, dim3(layer.blocks()), dim3(THREADS), layer.bytes(),
                       layer, (const float *)call_reals(call, GRAD_WH), saved,
                       (const float *)call_reals(call, GRAD_DHN), dh, dgates, dsums);
@@ -289,4 +292,14 @@ void launch_gru_grad(const struct call *call, struct queue *queue)
     }
     sums_grad(call, queue, saved.h0, dgates.data, dsums.data,
               call->op->attr.gru_grad.accumulate != 0);
+}
+
+void launch_gru_grad(const struct call *call, struct queue *queue)
+{
+    run_gru_grad(call, queue, false);
+}
+
+void launch_gru_grad_persistent(const struct call *call, struct queue *queue)
+{
+    run_gru_grad(call, queue, true);
 }

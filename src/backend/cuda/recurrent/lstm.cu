@@ -85,7 +85,7 @@ static void step_by_step(const struct call *call, struct queue *queue,
     }
 }
 
-void launch_lstm(const struct call *call, struct queue *queue)
+static void run_lstm(const struct call *call, struct queue *queue, bool persistent)
 {
     const int64_t n = call_dim(call, LSTM_X, 0), steps = call_dim(call, LSTM_X, 1);
     const int64_t hidden = call_dim(call, LSTM_WH, 0), all = 4 * hidden;
@@ -95,7 +95,7 @@ void launch_lstm(const struct call *call, struct queue *queue)
     void *room = (char *)call->workspace + sums_bytes(call->program, call->op);
 
     sums_of_inputs(call, queue, sums, all, room);
-    if (!lstm_is_resident(hidden)) {
+    if (!persistent) {
         step_by_step(call, queue, sequence, gate_block{sums, steps * all, all}, (float *)room);
         return;
     }
@@ -110,7 +110,17 @@ void launch_lstm(const struct call *call, struct queue *queue)
                                       call_reals(call, LSTM_GATES),
                                       call_reals(call, LSTM_CELLS),
                                       room};
-    lstm_resident(queue, sequence, lstm);
+    lstm_persistent(queue, sequence, lstm);
+}
+
+void launch_lstm(const struct call *call, struct queue *queue)
+{
+    run_lstm(call, queue, false);
+}
+
+void launch_lstm_persistent(const struct call *call, struct queue *queue)
+{
+    run_lstm(call, queue, true);
 }
 
 struct lstm_saved {
@@ -189,7 +199,7 @@ static void step_by_step_back(const struct call *call, struct queue *queue,
     step_finish_product(queue, hidden, pieces, to_state{dh, sequence, 0, false});
 }
 
-void launch_lstm_grad(const struct call *call, struct queue *queue)
+static void run_lstm_grad(const struct call *call, struct queue *queue, bool persistent)
 {
     const int64_t n = call_dim(call, GRAD_X, 0), steps = call_dim(call, GRAD_X, 1);
     const int64_t hidden = call_dim(call, GRAD_WH, 0), all = 4 * hidden;
@@ -210,10 +220,20 @@ void launch_lstm_grad(const struct call *call, struct queue *queue)
                                        call_reals(call, GRAD_DC0),
                                        dgates.data,
                                        call->workspace};
-    if (lstm_is_resident(hidden))
-        lstm_resident_back(queue, sequence, lstm);
+    if (persistent)
+        lstm_persistent_back(queue, sequence, lstm);
     else
         step_by_step_back(call, queue, sequence, saved, dgates);
     sums_grad(call, queue, call_reals(call, GRAD_H0), dgates.data, dgates.data,
               call->op->attr.lstm_grad.accumulate != 0);
+}
+
+void launch_lstm_grad(const struct call *call, struct queue *queue)
+{
+    run_lstm_grad(call, queue, false);
+}
+
+void launch_lstm_grad_persistent(const struct call *call, struct queue *queue)
+{
+    run_lstm_grad(call, queue, true);
 }

@@ -347,12 +347,12 @@ static int64_t teams_of(int64_t n)
 
 static int32_t multiprocessors(void)
 {
-    return (int32_t)device_has(cudaDevAttrMultiProcessorCount, 132);
+    return (int32_t)device_has(cudaDevAttrMultiProcessorCount, TARGET_MULTIPROCESSORS);
 }
 
-bool lstm_is_resident(int64_t hidden)
+bool lstm_is_persistent(int64_t hidden, int32_t multiprocessors)
 {
-    return hidden <= MOST && members_of(hidden) <= multiprocessors(); /* a team runs at once */
+    return hidden <= MOST && members_of(hidden) <= multiprocessors; /* a team runs at once */
 }
 
 uint64_t lstm_words_bytes(int64_t n, bool back)
@@ -382,14 +382,14 @@ static void launch_teams(struct queue *queue, void (*kernel)(struct sequence, La
     }
 }
 
-void lstm_resident(struct queue *queue, const struct sequence &sequence,
-                   const struct lstm_forward &lstm)
+void lstm_persistent(struct queue *queue, const struct sequence &sequence,
+                     const struct lstm_forward &lstm)
 {
     launch_teams(queue, lstm_steps, sequence, lstm, false);
 }
 
-void lstm_resident_back(struct queue *queue, const struct sequence &sequence,
-                        const struct lstm_backward &lstm)
+void lstm_persistent_back(struct queue *queue, const struct sequence &sequence,
+                          const struct lstm_backward &lstm)
 {
     launch_teams(queue, lstm_steps_back, sequence, lstm, true);
 }

@@ -17,13 +17,13 @@ struct lstm_backward {
     void *words;
 };
 
-/* Is it narrow enough, and the device at hand wide enough? */
-bool lstm_is_resident(int64_t hidden);
+/* Is it narrow enough, and the device wide enough? */
+bool lstm_is_persistent(int64_t hidden, int32_t multiprocessors);
 /* Device memory by which blocks exchange. */
 uint64_t lstm_words_bytes(int64_t n, bool back);
-void lstm_resident(struct queue *queue, const struct sequence &sequence,
-                   const struct lstm_forward &lstm);
-void lstm_resident_back(struct queue *queue, const struct sequence &sequence,
-                        const struct lstm_backward &lstm);
+void lstm_persistent(struct queue *queue, const struct sequence &sequence,
+                     const struct lstm_forward &lstm);
+void lstm_persistent_back(struct queue *queue, const struct sequence &sequence,
+                          const struct lstm_backward &lstm);
 
 #endif

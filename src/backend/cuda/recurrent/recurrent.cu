@@ -17,11 +17,6 @@ int64_t device_has(enum cudaDeviceAttr what, int64_t on_paper)
     return found ? value : on_paper;
 }
 
-bool whole_layer::fits() const
-{
-    return (int64_t)bytes() <= device_has(cudaDevAttrMaxSharedMemoryPerBlockOptin, 227 << 10);
-}
-
 /* What a recurrent op's products over all steps have in common. */
 struct all_steps {
     int64_t rows, in, hidden, all;

@@ -26,7 +26,7 @@ struct gate_block {
 
 /* A layer whose samples do not need each other: a block has a few of them and goes through all
  * steps, the recurrent weights in shared memory, a thread for each sample and unit. */
-struct whole_layer {
+struct persistent_layer {
     struct sequence sequence;
     int32_t gates;   /* sums of a unit */
     int32_t width;   /* threads of a sample: its units, in whole warps */
@@ -46,24 +46,22 @@ struct whole_layer {
     {
         return blocks_for(sequence.n, samples);
     }
-    /* Does a block of this device have room for it? */
-    bool fits() const;
 };
 
-static inline struct whole_layer lay_out(const struct sequence &sequence, int32_t gates)
+static inline struct persistent_layer lay_out(const struct sequence &sequence, int32_t gates)
 {
     const int32_t width = (int32_t)blocks_for(sequence.hidden, 32) * 32;
     return {sequence, gates, width, THREADS / width};
 }
 
 /* The sample and unit of a thread, and what its block shares. */
-struct whole_seat {
+struct persistent_seat {
     int32_t slot, unit;
     int64_t sample, cell;
     bool lives;
     float *weights; /* shared: [hidden, stride] */
     float *own;     /* shared: [gates · hidden], of the thread's sample */
-    __device__ whole_seat(const struct whole_layer &layer, float *shared, const float *wh)
+    __device__ persistent_seat(const struct persistent_layer &layer, float *shared, const float *wh)
     {
         const int64_t hidden = layer.sequence.hidden, all = layer.gates * hidden;
         slot = (int32_t)threadIdx.x / layer.width;

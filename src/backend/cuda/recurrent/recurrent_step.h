@@ -18,8 +18,8 @@ enum {
     STEP_LANES = 16, /* threads that share a row of the result, 4 columns each */
     STEP_GROUPS = 4, /* of samples, EACH of them */
     STEP_QUARTERS = 4,
-    STEP_DEPTH = 224, /* of a piece, at most */
-    STEP_BLOCKS = 132 /* wanted */
+    STEP_DEPTH = 224,                    /* of a piece, at most */
+    STEP_BLOCKS = TARGET_MULTIPROCESSORS /* wanted */
 };
 
 /* How a product of [rows, depths] and [depths, cols] is cut, by shape only. */

@@ -2,9 +2,9 @@
  * gradient.
  *
  * Forward: y holds x·Wx + bx of all steps, from one product; then for each step h·Wh is added and f
- * taken. Up to WHOLE_MOST units one kernel goes through all steps (recurrent.h). Wider layers take
- * a product a step (recurrent_step.h), in whose ending f is taken. Backward alike, and then as for
- * the lstm (lstm.cu).
+ * taken. Up to 128 units one kernel goes through all steps (recurrent.h). Wider layers
+ * take a product a step (recurrent_step.h), in whose ending f is taken. Backward alike, and then as
+ * for the lstm (lstm.cu).
  *
  * Each sum is a chain of fmaf in the order of depth; the second way adds up pieces. Bound of the
  * first: a step's chain, about 10 cycles a unit, and two barriers. */
@@ -31,15 +31,13 @@ struct to_next_state {
     }
 };
 
-enum { WHOLE_MOST = 128 };
-
 static __global__ void __launch_bounds__(THREADS)
-    rnn_steps(struct whole_layer layer, enum activation function, const float *wh, const float *bh,
-              const float *h0, float *y, float *hn)
+    rnn_steps(struct persistent_layer layer, enum activation function, const float *wh,
+              const float *bh, const float *h0, float *y, float *hn)
 {
     extern __shared__ float shared[];
     const struct sequence &sequence = layer.sequence;
-    const struct whole_seat seat(layer, shared, wh);
+    const struct persistent_seat seat(layer, shared, wh);
     const int64_t hidden = sequence.hidden, stride = layer.stride();
     float *to = y + (seat.sample * sequence.steps * hidden + seat.unit);
     float h = seat.lives && h0 ? h0[seat.cell] : 0.0f, next = seat.lives ? *to : 0.0f;
@@ -69,12 +67,12 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* dy and dhn may be NULL. */
 static __global__ void __launch_bounds__(THREADS)
-    rnn_steps_back(struct whole_layer layer, enum activation function, const float *wh,
+    rnn_steps_back(struct persistent_layer layer, enum activation function, const float *wh,
                    const float *y, const float *dy, const float *dhn, float *dh0, float *dgates)
 {
     extern __shared__ float shared[];
     const struct sequence &sequence = layer.sequence;
-    const struct whole_seat seat(layer, shared, wh);
+    const struct persistent_seat seat(layer, shared, wh);
     const int64_t hidden = sequence.hidden;
     float dh = seat.lives && dhn ? dhn[seat.cell] : 0.0f;
 
@@ -119,7 +117,7 @@ uint64_t workspace_rnn_grad(const struct program *program, const struct op *op)
 /* Operands, as ops.def numbers them. */
 enum { RNN_X, RNN_WX, RNN_WH, RNN_BX, RNN_BH, RNN_H0, RNN_LENGTHS, RNN_Y, RNN_HN };
 
-void launch_rnn(const struct call *call, struct queue *queue)
+static void run_rnn(const struct call *call, struct queue *queue, bool persistent)
 {
     const int64_t n = call_dim(call, RNN_X, 0), steps = call_dim(call, RNN_X, 1);
     const int64_t hidden = call_dim(call, RNN_WH, 0);
@@ -128,8 +126,8 @@ void launch_rnn(const struct call *call, struct queue *queue)
     float *y = call_reals(call, RNN_Y), *h = call_reals(call, RNN_HN);
 
     sums_of_inputs(call, queue, y, hidden, call->workspace);
-    if (hidden <= WHOLE_MOST) {
-        const struct whole_layer layer = lay_out(sequence, 1);
+    if (persistent) {
+        const struct persistent_layer layer = lay_out(sequence, 1);
         enqueue_large(queue, rnn_steps, dim3(layer.blocks()), dim3(THREADS), layer.bytes(), layer,
                       function, (const float *)call_reals(call, RNN_WH),
                       (const float *)call_reals(call, RNN_BH),
@@ -145,6 +143,16 @@ void launch_rnn(const struct call *call, struct queue *queue)
             queue, hidden, with_h,
             to_next_state{sequence, step, call_reals(call, RNN_BH), y, h, function});
     }
+}
+
+void launch_rnn(const struct call *call, struct queue *queue)
+{
+    run_rnn(call, queue, false);
+}
+
+void launch_rnn_persistent(const struct call *call, struct queue *queue)
+{
+    run_rnn(call, queue, true);
 }
 
 /* The gradient of a step's sums from those of its state and its output (dy may be NULL). */
@@ -183,7 +191,7 @@ static void step_by_step_back(const struct call *call, struct queue *queue,
     }
 }
 
-void launch_rnn_grad(const struct call *call, struct queue *queue)
+static void run_rnn_grad(const struct call *call, struct queue *queue, bool persistent)
 {
     const int64_t n = call_dim(call, GRAD_X, 0), steps = call_dim(call, GRAD_X, 1);
     const int64_t hidden = call_dim(call, GRAD_WH, 0);
@@ -191,8 +199,8 @@ void launch_rnn_grad(const struct call *call, struct queue *queue)
     const enum activation function = (enum activation)call->op->attr.rnn_grad.function;
     float *dgates = call_reals(call, GRAD_DGATES);
 
-    if (hidden <= WHOLE_MOST) {
-        const struct whole_layer layer = lay_out(sequence, 1);
+    if (persistent) {
+        const struct persistent_layer layer = lay_out(sequence, 1);
         enqueue_large(
             queue, rnn_steps_back, dim3(layer.blocks()), dim3(THREADS), layer.bytes(), layer,
             function, (const float *)call_reals(call, GRAD_WH),
@@ -202,4 +210,14 @@ void launch_rnn_grad(const struct call *call, struct queue *queue)
         step_by_step_back(call, queue, sequence, function);
     sums_grad(call, queue, call_reals(call, GRAD_H0), dgates, dgates,
               call->op->attr.rnn_grad.accumulate != 0);
+}
+
+void launch_rnn_grad(const struct call *call, struct queue *queue)
+{
+    run_rnn_grad(call, queue, false);
+}
+
+void launch_rnn_grad_persistent(const struct call *call, struct queue *queue)
+{
+    run_rnn_grad(call, queue, true);
 }

@@ -123,6 +123,28 @@ static enum status capture_slot(struct plan *plan, uint32_t slot)
     return STATUS_OK;
 }
 
+/* The kernels that answer a call each, in the order in which they are asked. */
+static const struct {
+    const char *name, *why;
+} rows[] = {
+    {"answer_warp_f32_cuda", "calls of narrow layers: one warp answers"},
+    {"answer_block_f32_cuda", "calls of narrow layers: one block answers"},
+    {"answer_flow_f32_cuda",
+     "calls of several samples of wide layers: one kernel on all multiprocessors, "
+     "the next layer's weights on their way while this one's sums are exchanged"},
+    {"answer_layers_f32_cuda", "calls of few samples of wide layers: a kernel a layer, its weights "
+                               "on their way before the one below is done"},
+};
+
+static void name_kernel(const struct plan *plan, struct answer *answer)
+{
+    const bool narrow = plan->stack->kind != STACK_GRID;
+    const int row = narrow ? !answer_warp_takes(&answer->net) : answer->flows ? 2 : 3;
+    const bool stays = !narrow && (answer->resident || answer->queued);
+    answer->name = stays ? plan->stack->name : rows[row].name;
+    answer->why = stays ? plan->stack->why : rows[row].why;
+}
+
 enum status answer_prepare(struct plan *plan, enum answering answering)
 {
     const bool narrow = plan->stack->kind != STACK_GRID, resident = answering == ANSWER_RESIDENT;
@@ -137,11 +159,7 @@ enum status answer_prepare(struct plan *plan, enum answering answering)
     const cudaDeviceProp *gpu = &plan->instance->device->properties;
     answer->queued = answering == ANSWER_QUEUED && answer->grid;
     answer->flows = !narrow && !resident && answer_flow_takes(&answer->net, gpu);
-    answer->name = narrow && answer_warp_takes(&answer->net) ? "answer_warp_f32_cuda"
-                   : narrow                                  ? "answer_block_f32_cuda"
-                   : resident || answer->queued              ? plan->stack->name
-                   : answer->flows                           ? "answer_flow_f32_cuda"
-                                                             : "answer_layers_f32_cuda";
+    name_kernel(plan, answer);
     answer->bytes = narrow || resident ? 0
                     : answer->flows    ? answer_flow_bytes(&answer->net, gpu)
                                        : answer_layers_bytes(&answer->net);

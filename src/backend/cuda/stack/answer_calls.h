@@ -58,7 +58,7 @@ struct flow_net {
 };
 
 struct answer {
-    const char *name;
+    const char *name, *why; /* for `explain` */
     struct answer_net net;
     struct stack *grid; /* not narrow: the kernel that stays; NULL: it cannot */
     bool resident;

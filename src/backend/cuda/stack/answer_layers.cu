@@ -19,7 +19,7 @@
 enum {
     LAYER_THREADS = 256,
     LAYER_WARPS = LAYER_THREADS / 32,
-    LAYER_BLOCKS = 132, /* about so many, as far as there is work */
+    LAYER_BLOCKS = TARGET_MULTIPROCESSORS, /* about so many, as far as there is work */
     FIRST_THREADS = 1024,
     FIRST_IN_MOST = 8,
     FIRST_AT_ONCE = 2, /* outputs of a thread whose weights come at once */
@@ -421,7 +421,7 @@ static cudaError_t part_launch(void *kernel, void **arguments, dim3 grid, unsign
 static cudaError_t layer_launch(struct layer_call *call, const struct layer_cut *cut,
                                 int32_t samples, bool overlap, cudaStream_t stream)
 {
-    if (call->nhwc && call->layer.out * samples <= LAST_SUMS) {
+    if (call->last && call->layer.out * samples <= LAST_SUMS) {
         void *arguments[] = {call};
         return part_launch(samples == 1 ? (void *)answer_last<1> : (void *)answer_last<4>,
                            arguments, dim3(1), LAST_THREADS, 0, overlap, stream);

@@ -41,7 +41,7 @@ template <int N> struct grid_block : grid_base<N, weight_tile<GRID_SETS_AT_ONCE(
     /* the first weights of the first layer that is exchanged */
     __device__ void ask_first(weights &held) const
     {
-        held.ask_up(tiles[net->layout.layer[0].stack], (int)threadIdx.x / 32);
+        held.ask_up(tiles[net->layout.layer[0].whole], (int)threadIdx.x / 32);
     }
     template <typename Meanwhile>
     __device__ void forward(uint32_t number, weights &held, Meanwhile meanwhile) const;
@@ -132,7 +132,7 @@ template <typename Meanwhile>
 __device__ void grid_block<N>::forward(uint32_t number, weights &held, Meanwhile meanwhile) const
 {
     const int last = net->step.layers - 1, warp = (int)threadIdx.x / 32;
-    const int alone = net->layout.layer[0].stack;
+    const int alone = net->layout.layer[0].whole;
 #pragma unroll 1
     for (int l = alone; l <= last; l++) {
         const auto &at = net->layout.layer[l];
@@ -155,7 +155,7 @@ __device__ void grid_block<N>::forward(uint32_t number, weights &held, Meanwhile
 template <int N> __device__ void grid_block<N>::backward(uint32_t number, weights &held) const
 {
     float *delta = &shared[net->layout.delta], *parts = &shared[net->layout.scratch];
-    const int last = net->step.layers - 1, alone = net->layout.layer[0].stack;
+    const int last = net->step.layers - 1, alone = net->layout.layer[0].whole;
 #pragma unroll 1
     for (int l = last; l >= alone; l--) {
         const struct weight_tile<SETS> &tile = tiles[l];

@@ -463,7 +463,7 @@ template <int N> struct own_block : grid_base<N, own_tile> {
     __device__ void begin(weights &own) const;
     __device__ void ask_first(weights &own) const
     {
-        own.ask(tiles[net->layout.layer[0].stack]);
+        own.ask(tiles[net->layout.layer[0].whole]);
     }
     template <typename Meanwhile>
     __device__ void forward(uint32_t number, weights &own, Meanwhile meanwhile) const;
@@ -527,7 +527,7 @@ template <int N>
 template <typename Meanwhile>
 __device__ void own_block<N>::forward(uint32_t number, weights &own, Meanwhile meanwhile) const
 {
-    const int last = net->step.layers - 1, alone = net->layout.layer[0].stack;
+    const int last = net->step.layers - 1, alone = net->layout.layer[0].whole;
 #pragma unroll 1
     for (int l = alone; l <= last; l++) {
         const struct own_tile &tile = tiles[l];
@@ -563,7 +563,7 @@ __device__ void own_block<N>::forward(uint32_t number, weights &own, Meanwhile m
 template <int N> __device__ void own_block<N>::backward(uint32_t number, weights &own) const
 {
     float *delta = &shared[net->layout.delta], *parts = &shared[net->layout.scratch];
-    const int last = net->step.layers - 1, alone = net->layout.layer[0].stack;
+    const int last = net->step.layers - 1, alone = net->layout.layer[0].whole;
 #pragma unroll 1
     for (int l = last; l >= alone; l--) {
         const struct own_tile &tile = tiles[l];

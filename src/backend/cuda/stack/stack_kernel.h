@@ -64,7 +64,7 @@ static __device__ __noinline__ float other_activation(enum activation function, 
     return activation_value(function, x);
 }
 
-static __device__ __noinline__ float other_derivative(enum activation function, float y)
+static __device__ __noinline__ float other_slope(enum activation function, float y)
 {
     return activation_derivative(function, 0.0f, y);
 }
@@ -97,7 +97,7 @@ static inline __device__ float stack_derivative(enum activation function, float 
         return y * (1.0f - y);
     if (function == ACTIVATION_RELU)
         return y > 0.0f ? 1.0f : 0.0f;
-    return function == ACTIVATION_NONE ? 1.0f : other_derivative(function, y);
+    return function == ACTIVATION_NONE ? 1.0f : other_slope(function, y);
 }
 
 /* One level of a sum over lanes: of two halves, each lane keeps one and adds its partner's, whose

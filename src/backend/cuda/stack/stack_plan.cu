@@ -11,7 +11,7 @@ extern "C" {
 /* Without a device: of the one the kernels were made on. */
 static struct stack_limits limits_of(const struct device *device)
 {
-    struct stack_limits limits = {132, 227 * 1024};
+    struct stack_limits limits = {TARGET_MULTIPROCESSORS, TARGET_SHARED_BYTES};
     if (device) {
         limits.multiprocessors = device->properties.multiProcessorCount;
         limits.shared_bytes = (int32_t)device->properties.sharedMemPerBlockOptin;
@@ -102,14 +102,38 @@ static struct stack_step step_of(const struct plan *plan, const struct chain *ch
     return step;
 }
 
+typedef cudaError_t stack_function(struct stack *, int64_t steps, cudaStream_t stream);
+
+/* The kernels that run whole steps, by enum stack_kind, which is the order in which they are asked;
+ * behind them the grid's for few samples. */
+static const struct {
+    const char *name, *why;
+    stack_function *launch;
+} rows[] = {
+    {"", NULL, NULL},
+    {"stack_warp_f32_cuda", "one sample of narrow layers: a warp keeps all weights in registers",
+     warp_launch},
+    {"stack_four_warps_f32_cuda",
+     "few samples of narrow layers: each weight is kept by a thread of its own", four_warps_launch},
+    {"stack_block_f32_cuda", "narrow layers: a block keeps the network in shared memory",
+     block_launch},
+    {"stack_replicas_f32_cuda",
+     "many samples of narrow layers: each block keeps the network in shared memory and "
+     "has a share of the samples",
+     replicas_launch},
+    {"stack_grid_f32_cuda",
+     "few samples of wide dense layers: each multiprocessor keeps its tile of every "
+     "layer's weights, and steps need no launch",
+     grid_launch},
+    {"stack_grid_registers_f32_cuda",
+     "training with up to four samples of wide dense layers: each multiprocessor keeps "
+     "its tile of every layer's weights, of one layer in registers, and steps need no "
+     "launch",
+     grid_launch},
+};
+
 enum status stack_prepare(struct plan *plan, enum answering answering)
 {
-    static const char *const names[] = {"",
-                                        "whole_warp_f32_cuda",
-                                        "whole_team_f32_cuda",
-                                        "whole_block_f32_cuda",
-                                        "whole_many_f32_cuda",
-                                        "whole_grid_f32_cuda"}; /* by enum stack_kind */
     const struct program *program = plan->program;
     const struct stack_limits limits = limits_of(plan->instance->device);
     struct chain chain;
@@ -119,19 +143,20 @@ enum status stack_prepare(struct plan *plan, enum answering answering)
         FAIL(STATUS_INPUT, "the program '%s' is marked whole and is no stack of layers",
              program->name);
     const enum stack_kind kind = stack_choose(&chain, program->batch, &limits);
+    int row = kind;
     if (answering != ANSWER_STEPS && (chain.probabilities || kind == STACK_REPLICAS))
         return STATUS_OK; /* calls are a graph of its ops, which no launch for steps beats */
     struct stack *stack = (struct stack *)arena_array(&plan->arena, 1, sizeof *stack);
     NEED(stack);
     stack->kind = kind;
-    stack->name = names[stack->kind];
-    if (stack->kind == STACK_GRID && grid_lay_out(&chain, program->batch, &limits, &grid)) {
+    if (kind == STACK_GRID && grid_lay_out(&chain, program->batch, &limits, &grid)) {
         stack->bytes = grid_bytes(&grid);
-        stack->name = grid.owns ? "whole_own_f32_cuda" : stack->name;
+        row += grid.owns;
     }
-    if (stack->kind == STACK_REPLICAS &&
-        replicas_lay_out(&chain, program->batch, &limits, &replicas))
+    if (kind == STACK_REPLICAS && replicas_lay_out(&chain, program->batch, &limits, &replicas))
         stack->bytes = replicas_bytes(&replicas);
+    stack->name = rows[row].name;
+    stack->why = rows[row].why;
     plan->stack = stack;
     return STATUS_OK;
 }
@@ -184,15 +209,12 @@ enum status stack_run(struct plan *plan, int64_t steps)
 {
     /* of a launch: nobody waits for seconds to stop it */
     enum { STEPS_MOST = 1 << 16, SAMPLES_MOST = 1 << 30 };
-    static cudaError_t (*const launches[])(struct stack *, int64_t, cudaStream_t) = {
-        NULL,         warp_launch,     four_warps_launch,
-        block_launch, replicas_launch, grid_launch}; /* by enum stack_kind */
     struct stack *stack = plan->stack;
     const int64_t most = (SAMPLES_MOST - 1) / plan->program->batch + 1;
     const int64_t at_once = most < STEPS_MOST ? most : (int64_t)STEPS_MOST;
     for (int64_t left = steps; left > 0; left -= at_once)
-        CUDA(launches[stack->kind](stack, left < at_once ? left : at_once,
-                                   plan->instance->device->stream));
+        CUDA(rows[stack->kind].launch(stack, left < at_once ? left : at_once,
+                                      plan->instance->device->stream));
     return STATUS_OK;
 }
 

@@ -18,8 +18,8 @@ struct learnt_layer {
 
 struct stack {
     enum stack_kind kind;
-    const char *name;
-    uint64_t bytes; /* of device memory, beside the plan's own */
+    const char *name, *why; /* for `explain` */
+    uint64_t bytes;         /* of device memory, beside the plan's own */
     char *memory;
     struct learnt_layer layer[CHAIN_MOST];
     struct any_rule rule;                  /* of kind OP_COUNT: plain sgd, or nothing is trained */

@@ -15,7 +15,7 @@ enum { NHWC_VECTOR = 4 }; /* the channels of such an image are a multiple of thi
 static inline bool call_is_nhwc(const struct call *call, int32_t operand)
 {
     const int32_t tensor = call->program->operands[call->op->first + operand];
-    return call->nhwc && tensor >= 0 && call->nhwc[tensor];
+    return tensor >= 0 && call->places[tensor].nhwc;
 }
 
 /* An image operand as kernels see it. */
@@ -58,10 +58,6 @@ static inline __device__ struct pixel pixel_of(const struct image &image, int64_
     at.sample = number;
     return at;
 }
-
-/* Says which tensors of a program are kept so; `reorders`: this op is a convolution that takes its
- * images either way. False: none. */
-bool nhwc_choose(const struct program *program, const bool *reorders, bool *tensors);
 
 /* pool.cu: the max_pool that wrote the places which a max_unpool takes, or NULL. */
 const struct op *pool_of_places(const struct program *program, const struct op *unpool);

@@ -22,13 +22,14 @@ struct mixed {
 static inline bool call_is_16bit(const struct call *call, int32_t operand)
 {
     const int32_t tensor = call->program->operands[call->op->first + operand];
-    return call->mixed && tensor >= 0 && call->mixed->tensors[tensor];
+    return tensor >= 0 && precision_is_16bit(call->places[tensor].type);
 }
 
 static inline struct cells call_cells(const struct call *call, int32_t operand)
 {
+    const int32_t tensor = call->program->operands[call->op->first + operand];
     const struct cells cells = {call->operands[operand],
-                                call_is_16bit(call, operand) ? call->mixed->type : PRECISION_FP32};
+                                tensor < 0 ? PRECISION_FP32 : call->places[tensor].type};
     return cells;
 }
 
@@ -50,25 +51,6 @@ static inline unsigned blocks_of_eights(int64_t count)
     return blocks_striding((count + CELLS - 1) / CELLS);
 }
 
-/* Is an operand of the op in 16 bits? */
-static inline bool mixed_touches(const struct mixed *mixed, const struct program *program,
-                                 const struct op *op)
-{
-    for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
-        const int32_t tensor = program->operands[op->first + i];
-        if (tensor >= 0 && mixed->tensors[tensor])
-            return true;
-    }
-    return false;
-}
-
-/* The kernel for an op some of whose operands are in 16 bits; NULL: there is none. */
-const struct kernel *mixed_kernel(const struct op *op);
-
-/* Says which tensors of a program are kept in 16 bits; `is_product`: this op's kernel takes them.
- */
-void mixed_choose(const struct program *program, const bool *is_product, bool *tensors);
-
 /* Copies numbers from one width to another. */
 void mixed_cast(struct queue *queue, int64_t count, struct cells from, struct cells to);
 
@@ -77,8 +59,5 @@ void mixed_activate(struct queue *queue, int64_t count, enum activation function
 
 /* Rounds the parameters that the op has written. */
 void mixed_refresh(const struct call *call, struct queue *queue);
-
-/* Launches an op, and what 16 bits need after it: parameters rounded, a loss's gradient scaled. */
-void mixed_launch(const struct kernel *kernel, const struct call *call, struct queue *queue);
 
 #endif

@@ -1,0 +1,318 @@
+/* kernel_list.cu: all kernels, in the order in which they are asked (kernel_row.h): rows over
+ * several ops, then those for some shapes, then those that take every op of their kind. A new
+ * kernel is a file and a row here, before the row that it beats. Each limit was set where one
+ * kernel overtook the other on the device (docs/gpu.md). */
+#include "backend/cuda/host/cuda_device.h"
+#include "backend/cuda/plan/kernel_families.h"
+#include "backend/cuda/plan/kernel_row.h"
+
+#define ONE(kind) 1, {OP_##kind}, 0, 0
+
+/* An op by itself. */
+#define ROW(kind, name, precisions, traits, takes, launch, workspace, why)                         \
+    {                                                                                              \
+        name, why, precisions, traits, ONE(kind), takes, launch, workspace, NULL, 0                \
+    }
+
+/* dense_sgd: dx, and on the side stream the update. */
+#define SGD_ROW(name, precisions, traits, takes, launch, workspace, side_bytes, why)               \
+    {                                                                                              \
+        name, why, precisions, traits, ONE(dense_sgd), takes, launch, workspace, side_bytes,       \
+            SIDE_DENSE_SGD                                                                         \
+    }
+
+/* So many ops that follow each other; `home`: which of them it is called with. */
+#define FUSED(name, traits, takes, launch, workspace, side, why, home, count, ...)                 \
+    {                                                                                              \
+        name, why, IN_ALL, traits, count, {__VA_ARGS__}, home, 0, takes, launch, workspace, NULL,  \
+            side                                                                                   \
+    }
+
+/* The updates of many small parameters, by one optimiser. */
+#define GROUP(name, kind, workspace)                                                               \
+    {                                                                                              \
+        name, NULL, IN_32BIT, 0, 1, {OP_##kind}, 0, MULTI_TENSOR_MOST, takes_multi_tensor,         \
+            launch_multi_tensor, workspace, NULL, 0                                                \
+    }
+
+/* Takes every op of its kind. */
+#define PLAIN(kind, workspace)                                                                     \
+    ROW(kind, #kind "_f32_cuda", IN_ALL, 0, NULL, launch_##kind, workspace, NULL)
+#define OPTIMISER(kind, workspace)                                                                 \
+    ROW(kind, #kind "_f32_cuda", IN_ALL, KERNEL_ROUNDS, NULL, launch_##kind, workspace, NULL)
+
+/* All steps of a recurrent layer in one kernel. */
+#define PERSISTENT(kind, takes)                                                                    \
+    ROW(kind, #kind "_f32_persistent", IN_ALL, 0, takes, launch_##kind##_persistent,               \
+        workspace_##kind, WHY_PERSISTENT)
+
+/* --- Why: for `explain`. */
+#define WHY_FEW_OUTPUTS "few outputs: cuBLASLt's tiles would be nearly empty"
+#define WHY_FEW_INPUTS "few inputs: hardly anything is multiplied, only outputs are written or read"
+#define WHY_SKINNY                                                                                 \
+    "few samples: a product that is over as soon as its weights have come, the first of "          \
+    "them on their way before the layer below is done"
+#define WHY_SPLIT_K                                                                                \
+    "few samples: cuBLASLt's tiles would leave multiprocessors idle, so the depth is cut "         \
+    "among them"
+#define WHY_DGRAD_UPDATE                                                                           \
+    "few samples: dgrad and the update in one pass, so that each weight is read and written once"
+#define WHY_BLAS_FEW                                                                               \
+    "too large for our kernels of small products: cuBLASLt is quicker, though so few "             \
+    "samples do not fill its tiles"
+#define WHY_BLAS "a large product: cuBLASLt's tiles fill the GPU"
+#define WHY_BLAS_FEW_16BIT                                                                         \
+    "few samples in 16 bits of more weights than our kernels for them read as "                    \
+    "quickly, of rows that no vector divides, or not of weights"
+#define WHY_BLAS_16BIT "a product in 16 bits of more than a handful of samples"
+#define WHY_SMALL_GEMM                                                                             \
+    "a small product: many threads cut its depth, and are done before cuBLASLt's first "           \
+    "tile would be"
+#define WHY_NO_BLAS "cuBLASLt is not there: tiles of our own"
+#define WHY_GEMM "hardly any weights for so many samples: cuBLASLt's tiles would be nearly empty"
+#define WHY_CUDNN "the quickest of the engines that cuDNN proposes for this shape"
+#define WHY_NHWC "a convolution for tensor cores: images lie channels last, as these read them"
+#define WHY_DIRECT "few channels of the result: a thread has a pixel, all its channels in registers"
+#define WHY_PERSISTENT "narrow enough for one kernel that goes through all steps"
+#define WHY_WGRAD_SMALL "few weights of small images: whole images lie in shared memory"
+
+/* --- Families, in one precision. */
+#define SKINNY_ROWS(type, precisions, workspace)                                                   \
+    ROW(dense, "dense_" type "_skinny", precisions, KERNEL_PRODUCT, takes_skinny,                  \
+        launch_layer_skinny, workspace, WHY_SKINNY),                                               \
+        ROW(dense_t, "dense_t_" type "_skinny", precisions, KERNEL_PRODUCT, takes_skinny,          \
+            launch_layer_skinny, workspace, WHY_SKINNY),                                           \
+        SGD_ROW("dense_sgd_" type "_skinny", precisions, KERNEL_PRODUCT | KERNEL_ROUNDS,           \
+                takes_skinny, launch_dense_sgd_skinny, workspace, NULL, WHY_SKINNY)
+
+#define BLAS_ROWS(type, precisions, takes, workspace, why)                                         \
+    ROW(dense, "dense_" type "_cublaslt", precisions, KERNEL_PRODUCT, takes, launch_dense_blas,    \
+        workspace, why),                                                                           \
+        ROW(dense_t, "dense_t_" type "_cublaslt", precisions, KERNEL_PRODUCT, takes,               \
+            launch_dense_t_blas, workspace, why),                                                  \
+        ROW(outer, "outer_" type "_cublaslt", precisions, KERNEL_PRODUCT, takes,                   \
+            launch_outer_blas, workspace, why),                                                    \
+        SGD_ROW("dense_sgd_" type "_cublaslt", precisions, KERNEL_PRODUCT | KERNEL_ROUNDS, takes,  \
+                launch_dense_sgd_blas, workspace, workspace, why)
+
+#define DENSE_ROWS(type, takes, why)                                                               \
+    ROW(dense, "dense_" type, IN_ALL, 0, takes, launch_dense, NULL, why),                          \
+        ROW(dense_t, "dense_t_" type, IN_ALL, 0, takes, launch_dense_t, NULL, why),                \
+        ROW(outer, "outer_" type, IN_ALL, 0, takes, launch_outer, workspace_outer, why),           \
+        SGD_ROW("dense_sgd_" type, IN_ALL, 0, takes, launch_dense_sgd, workspace_outer,            \
+                workspace_outer, why)
+
+/* Convolutions of one implementation: y from x, x from y, fused; w from both (dw). */
+#define CONV_ROWS(type, precisions, traits, takes, launch, fused, workspace, dw, dw_workspace,     \
+                  why)                                                                             \
+    ROW(conv, "conv_" type, precisions, traits, takes, launch, workspace, why),                    \
+        ROW(conv_t, "conv_t_" type, precisions, traits, takes, launch, workspace, why),            \
+        ROW(conv_fused, "conv_fused_" type, precisions, traits, takes, fused, workspace, why),     \
+        ROW(conv_dw, "conv_dw_" type, precisions, traits, takes, dw, dw_workspace, why)
+
+enum : unsigned { IN_32BIT = IN_FP32 | IN_TF32, NOT_IN_FP32 = IN_ALL & ~IN_FP32 };
+
+static const struct kernel kernels[] = {
+    /* --- Rows over several ops. */
+    FUSED("batch_norm_add_relu_f32_cuda", 0, takes_batch_norm_add_relu, launch_batch_norm_add_relu,
+          workspace_channels, 0, NULL, 2, 3, OP_batch_norm, OP_add, OP_activate),
+    FUSED("batch_norm_relu_f32_cuda", 0, takes_batch_norm_relu, launch_batch_norm_relu,
+          workspace_channels, 0, NULL, 1, 2, OP_batch_norm, OP_activate),
+    FUSED("max_unpool_activate_grad_f32_cuda", 0, takes_max_unpool_activate_grad,
+          launch_max_unpool_activate_grad, NULL, 0, NULL, 1, 2, OP_max_unpool, OP_activate_grad),
+    FUSED("dense_sgd_f32_few_outputs", KERNEL_PRODUCT | KERNEL_ROUNDS | KERNEL_SUMS,
+          takes_few_outputs_activation_grad, launch_dense_sgd_few_outputs, NULL, SIDE_DENSE_SGD,
+          WHY_FEW_OUTPUTS, 0, 2, OP_dense_sgd, OP_activate_grad),
+    GROUP("sgd_multi_tensor_f32_cuda", sgd, NULL),
+    GROUP("adam_multi_tensor_f32_cuda", adam, workspace_adam),
+
+    /* --- Products by weights. */
+    ROW(dense, "dense_f32_few_outputs", IN_ALL, KERNEL_PRODUCT, takes_few_outputs,
+        launch_dense_few_outputs, NULL, WHY_FEW_OUTPUTS),
+    SGD_ROW("dense_sgd_f32_few_outputs", IN_ALL, KERNEL_PRODUCT | KERNEL_ROUNDS, takes_few_outputs,
+            launch_dense_sgd_few_outputs, NULL, NULL, WHY_FEW_OUTPUTS),
+    ROW(dense, "dense_f32_few_inputs", IN_32BIT, KERNEL_PRODUCT, takes_few_inputs,
+        launch_dense_few_inputs, NULL, WHY_FEW_INPUTS),
+    ROW(dense_sgd, "dense_sgd_f32_few_inputs", IN_32BIT, KERNEL_PRODUCT, takes_few_inputs,
+        launch_dense_sgd_few_inputs, NULL, WHY_FEW_INPUTS),
+    SKINNY_ROWS("f32", IN_FP32, NULL),
+    SKINNY_ROWS("bf16", IN_BF16, workspace_skinny_16bit),
+    SKINNY_ROWS("f16", IN_FP16, workspace_skinny_16bit),
+    ROW(dense, "dense_tf32_split_k", IN_TF32, KERNEL_PRODUCT, takes_split_k, launch_layer_split_k,
+        workspace_split_k, WHY_SPLIT_K),
+    ROW(dense_t, "dense_t_tf32_split_k", IN_TF32, KERNEL_PRODUCT, takes_split_k,
+        launch_layer_split_k, workspace_split_k, WHY_SPLIT_K),
+    SGD_ROW("dense_sgd_tf32_dgrad_update", IN_TF32, KERNEL_PRODUCT | KERNEL_ROUNDS,
+            takes_dgrad_update, launch_dense_sgd_dgrad_update, workspace_split_k, workspace_split_k,
+            WHY_DGRAD_UPDATE),
+    SGD_ROW("dense_sgd_tf32_split_k", IN_TF32, KERNEL_PRODUCT | KERNEL_ROUNDS, takes_split_k,
+            launch_dense_sgd_split_k, workspace_split_k, workspace_split_k, WHY_SPLIT_K),
+    BLAS_ROWS("f32", IN_FP32, takes_blas_few_samples, workspace_blas_f32, WHY_BLAS_FEW),
+    BLAS_ROWS("f32", IN_FP32, takes_blas, workspace_blas_f32, WHY_BLAS),
+    BLAS_ROWS("tf32", IN_TF32, takes_blas_few_samples, workspace_blas_tf32, WHY_BLAS_FEW),
+    BLAS_ROWS("tf32", IN_TF32, takes_blas, workspace_blas_tf32, WHY_BLAS),
+    BLAS_ROWS("bf16", IN_BF16, takes_blas_few_samples, workspace_blas_16bit, WHY_BLAS_FEW_16BIT),
+    BLAS_ROWS("bf16", IN_BF16, takes_blas, workspace_blas_16bit, WHY_BLAS_16BIT),
+    BLAS_ROWS("f16", IN_FP16, takes_blas_few_samples, workspace_blas_16bit, WHY_BLAS_FEW_16BIT),
+    BLAS_ROWS("f16", IN_FP16, takes_blas, workspace_blas_16bit, WHY_BLAS_16BIT),
+    DENSE_ROWS("f32_small", takes_small_gemm, WHY_SMALL_GEMM),
+    DENSE_ROWS("f32_cuda", takes_without_blas, WHY_NO_BLAS),
+    DENSE_ROWS("f32_cuda", NULL, WHY_GEMM),
+
+    /* --- Convolutions. */
+    CONV_ROWS("f32_cudnn", IN_FP32, 0, takes_cudnn, launch_conv_cudnn, launch_conv_fused_cudnn,
+              workspace_cudnn, launch_conv_dw_cudnn, workspace_cudnn, WHY_CUDNN),
+    CONV_ROWS("tf32_cudnn", NOT_IN_FP32, KERNEL_NHWC, takes_cudnn, launch_conv_cudnn,
+              launch_conv_fused_cudnn, workspace_cudnn, launch_conv_dw_cudnn, workspace_cudnn,
+              WHY_CUDNN),
+    CONV_ROWS("16bit_nhwc", IN_16BIT, KERNEL_NHWC | KERNEL_16BIT, takes_conv_nhwc_16bit,
+              launch_conv_nhwc, launch_conv_fused_nhwc, workspace_conv_nhwc, launch_conv_dw_nhwc,
+              workspace_conv_nhwc, WHY_NHWC),
+    CONV_ROWS("tf32_nhwc", NOT_IN_FP32, KERNEL_NHWC, takes_conv_nhwc, launch_conv_nhwc,
+              launch_conv_fused_nhwc, workspace_conv_nhwc, launch_conv_dw_nhwc, workspace_conv_nhwc,
+              WHY_NHWC),
+    ROW(conv, "conv_f32_direct", IN_ALL, 0, takes_conv_direct, launch_conv_direct, NULL,
+        WHY_DIRECT),
+    ROW(conv_t, "conv_t_f32_direct", IN_ALL, 0, takes_conv_direct, launch_conv_direct, NULL,
+        WHY_DIRECT),
+    ROW(conv_fused, "conv_fused_f32_direct", IN_ALL, 0, takes_conv_direct, launch_conv_direct, NULL,
+        WHY_DIRECT),
+    ROW(conv_dw, "conv_dw_f32_small", IN_ALL, 0, takes_conv_wgrad_small, launch_conv_dw_small,
+        workspace_conv_dw_small, WHY_WGRAD_SMALL),
+    CONV_ROWS("tf32_cuda", NOT_IN_FP32, 0, NULL, launch_conv_tf32, launch_conv_tf32, workspace_conv,
+              launch_conv_dw_tf32, workspace_conv_dw, NULL),
+    CONV_ROWS("f32_cuda", IN_FP32, 0, NULL, launch_conv, launch_conv, workspace_conv,
+              launch_conv_dw, workspace_conv_dw, NULL),
+
+    /* --- Recurrent layers. */
+    PERSISTENT(lstm, takes_lstm_persistent),
+    PERSISTENT(lstm_grad, takes_lstm_persistent),
+    PERSISTENT(rnn, takes_rnn_persistent),
+    PERSISTENT(rnn_grad, takes_rnn_persistent),
+    PERSISTENT(gru, takes_gru_persistent),
+    PERSISTENT(gru_grad, takes_gru_persistent),
+
+    /* --- What leaves sums, or has operands in 16 bits. */
+    ROW(activate_grad, "activate_grad_sums_cuda", IN_ALL, KERNEL_SUMS, takes_activation_grad,
+        launch_activation_grad, NULL, NULL),
+    ROW(load, "load_16bit_cuda", IN_16BIT, 0, takes_16bit, launch_load_16bit, NULL, NULL),
+    ROW(activate, "activate_16bit_cuda", IN_16BIT, 0, takes_16bit, launch_activate, NULL, NULL),
+    ROW(activate_grad, "activate_grad_16bit_cuda", IN_16BIT, 0, takes_16bit, launch_activate_grad,
+        NULL, NULL),
+    ROW(sum_rows, "sum_rows_16bit_cuda", IN_16BIT, 0, takes_16bit, launch_sum_rows,
+        workspace_sum_rows, NULL),
+
+    /* --- Every op of its kind. */
+    PLAIN(rows, NULL),
+    PLAIN(load, NULL),
+    PLAIN(store, NULL),
+
+    PLAIN(sum_rows, workspace_sum_rows),
+    PLAIN(matmul, NULL),
+    PLAIN(matmul_nt, NULL),
+    PLAIN(matmul_tn, NULL),
+
+    PLAIN(activate, NULL),
+    PLAIN(activate_grad, NULL),
+    PLAIN(add, NULL),
+    PLAIN(bound, NULL),
+    PLAIN(bound_grad, NULL),
+    PLAIN(multiply, NULL),
+    PLAIN(divide, NULL),
+    PLAIN(divide_grad, NULL),
+    PLAIN(mask, NULL),
+    PLAIN(add_rows, NULL),
+    PLAIN(fill, NULL),
+    PLAIN(dropout, NULL),
+    PLAIN(bernoulli, NULL),
+    PLAIN(random, NULL),
+    PLAIN(draw_normal, NULL),
+    PLAIN(draw_normal_grad, NULL),
+    PLAIN(divergence, workspace_loss),
+    PLAIN(divergence_grad, NULL),
+
+    PLAIN(expand, NULL),
+    PLAIN(transpose, NULL),
+    PLAIN(concat, NULL),
+    PLAIN(slice, NULL),
+    PLAIN(slice_grad, NULL),
+    PLAIN(gather, NULL),
+    PLAIN(scatter, NULL),
+    PLAIN(reduce, NULL),
+    PLAIN(reduce_grad, NULL),
+
+    PLAIN(sum_channels, workspace_channels),
+    PLAIN(max_pool, NULL),
+    PLAIN(max_unpool, NULL),
+    PLAIN(max_unpool_grad, NULL),
+    PLAIN(average_pool, NULL),
+    PLAIN(average_pool_grad, NULL),
+
+    PLAIN(batch_norm, workspace_channels),
+    PLAIN(batch_norm_fixed, NULL),
+    PLAIN(batch_norm_grad, workspace_channels),
+    PLAIN(layer_norm, NULL),
+    PLAIN(layer_norm_grad, workspace_layer_norm_grad),
+    PLAIN(lrn, NULL),
+    PLAIN(lrn_grad, NULL),
+
+    PLAIN(lstm, workspace_lstm),
+    PLAIN(lstm_grad, workspace_lstm_grad),
+    PLAIN(rnn, workspace_rnn),
+    PLAIN(rnn_grad, workspace_rnn_grad),
+    PLAIN(gru, workspace_gru),
+    PLAIN(gru_grad, workspace_gru_grad),
+
+    PLAIN(softmax, NULL),
+    PLAIN(softmax_causal, NULL),
+    PLAIN(softmax_grad, NULL),
+    PLAIN(mse, workspace_loss),
+    PLAIN(mse_grad, NULL),
+    PLAIN(cross_entropy, workspace_cross_entropy),
+    PLAIN(cross_entropy_grad, NULL),
+    PLAIN(binary_cross_entropy, workspace_loss),
+    PLAIN(binary_cross_entropy_grad, NULL),
+    PLAIN(right_class, workspace_cross_entropy),
+    PLAIN(right_level, workspace_loss),
+
+    PLAIN(schedule, NULL),
+    PLAIN(clip, workspace_clip),
+    PLAIN(tick, NULL),
+
+    OPTIMISER(sgd, NULL),
+    OPTIMISER(momentum, NULL),
+    OPTIMISER(adagrad, NULL),
+    OPTIMISER(rmsprop, NULL),
+    OPTIMISER(adam, workspace_adam),
+    OPTIMISER(rprop, NULL),
+};
+
+/* Do the row's ops follow each other here, in one part? */
+static bool row_fits(const struct kernel *row, const struct choice *choice)
+{
+    const struct program *program = choice->program;
+    if (choice->op + row->op_count > program->ops + program->op_count)
+        return false;
+    for (int32_t i = 0; i < row->op_count; i++)
+        if (choice->op[i].kind != row->ops[i] || choice->op[i].part != choice->op->part)
+            return false;
+    return true;
+}
+
+const struct kernel *kernel_find(const struct choice *choice, bool fuses)
+{
+    const enum precision precision = choice->device->precision;
+    for (const struct kernel &row : kernels)
+        if (row_fits(&row, choice) && (row.precisions >> precision & 1) &&
+            (fuses || (row.op_count == 1 && !row.group)) && (!row.takes || row.takes(choice)))
+            return &row;
+    return NULL;
+}
+
+bool kernel_has(enum op_kind kind)
+{
+    for (const struct kernel &row : kernels)
+        if (row.op_count == 1 && row.ops[0] == kind && !row.takes)
+            return true;
+    return false;
+}
