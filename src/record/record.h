@@ -138,6 +138,10 @@ void record_write(const struct record *record, struct text *out);
 enum status record_read(struct arena *arena, const char *name, long line, const char *text,
                         size_t length, struct record *out);
 
+/* STATUS_INPUT for a record that cannot be true: its time is no date, or its median lies beyond all
+ * of its samples. Only records that come from elsewhere are asked: old ones stay readable. */
+enum status record_plausible(const struct record *record);
+
 /* Calls visit for every line of a file's text that is not blank; stops at the first that fails.
  * The record and the line (without newline, not NUL-terminated) live until visit returns. */
 typedef enum status record_visit(void *context, const struct record *record, const char *line,

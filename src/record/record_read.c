@@ -1,5 +1,6 @@
 /* record_read.c: a line that came from a file, a pipe or another machine. Nothing in it is trusted:
  * every member has its kind checked, and what is wrong is named. */
+#include "base/clock.h"
 #include "base/log.h"
 #include "record/member.h"
 #include "record/names.h"
@@ -7,6 +8,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 static enum status read_time(const struct json *object, struct stats *out)
 {
@@ -207,6 +209,37 @@ enum status record_read(struct arena *arena, const char *name, long line, const 
     TRY(json_parse_line(arena, name, (size_t)line, text, length, &tree));
     enum status status = read_members(arena, tree, out);
     return status == STATUS_OK ? STATUS_OK : status_prefix(status, "%s:%ld", name, line);
+}
+
+/* "2026-11-15T10:03:58Z": written again it is the same, so there are no 31 days in June. */
+static bool is_stamp(const char *text)
+{
+    char again[CLOCK_STAMP];
+    struct tm calendar = {0};
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%SZ", &calendar);
+    if (!end || *end)
+        return false;
+    clock_stamp_of(timegm(&calendar), again);
+    return strcmp(text, again) == 0;
+}
+
+enum status record_plausible(const struct record *record)
+{
+    static const double rounding = 0.01; /* samples are written with few digits */
+    double least = INFINITY, most = 0, median = record->time_ns.median;
+    if (record->at && !is_stamp(record->at))
+        FAIL(STATUS_INPUT, "at: found \"%s\", expected a date and time as 2026-11-15T10:03:58Z",
+             record->at);
+    for (size_t i = 0; i < record->sample_count; i++) {
+        least = fmin(least, record->samples_ns[i]);
+        most = fmax(most, record->samples_ns[i]);
+    }
+    if (record->sample_count > 0 &&
+        (median < (1 - rounding) * least || median > (1 + rounding) * most))
+        FAIL(STATUS_INPUT,
+             "result.time_ns.median: found %g, expected a time among the samples, %g to %g", median,
+             least, most);
+    return STATUS_OK;
 }
 
 static bool is_blank(const char *text, size_t length)

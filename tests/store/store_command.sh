@@ -36,6 +36,15 @@ else
 fi
 
 { cat $golden; echo '{"prony":1,"kind":"result"}'; } >"$folder/bad.jsonl"
+# impossible NAME WORDS SCRIPT: the golden file after SCRIPT is refused.
+impossible() {
+    sed "$3" $golden >"$folder/impossible.jsonl"
+    says "$1" "$2" "$prony" store add "$folder/impossible.jsonl" --empty --store "$folder/impossible.db"
+}
+impossible refuses_an_impossible_date 'impossible.jsonl: record 1: at: found "2026-02-30T' \
+    's/"at":"[0-9-]*T/"at":"2026-02-30T/'
+impossible refuses_a_median_beyond_its_samples 'expected a time among the samples' \
+    's/"median":[0-9.e+]*/"median":1e18/'
 says names_the_line 'bad.jsonl:6: point: found nothing' \
     "$prony" store add "$folder/bad.jsonl" --empty --store "$folder/new.db"
 says adds_all_or_nothing 'no record' "$prony" store list --store "$folder/new.db"

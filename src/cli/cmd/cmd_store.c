@@ -42,6 +42,7 @@ static enum status print_line(void *context, int64_t id, const char *line, size_
 
 struct adding {
     struct store *store;
+    const char *path; /* of the file that is added */
     uint64_t added, known;
 };
 
@@ -55,18 +56,29 @@ static enum status add_record(void *context, const struct record *record, const 
     return STATUS_OK;
 }
 
+static enum status add_foreign(void *context, const struct record *record, const char *line,
+                               size_t length)
+{
+    struct adding *adding = context;
+    enum status status = record_plausible(record);
+    if (status != STATUS_OK)
+        return status_prefix(status, "%s: record %llu", adding->path,
+                             (unsigned long long)(adding->added + adding->known + 1));
+    return add_record(context, record, line, length);
+}
+
 /* All of a file or nothing; but what a killed process left unfinished is no part of it. */
 static enum status add_file(struct store *store, const char *path)
 {
     struct text text = {0}, imported = {0};
-    struct adding adding = {.store = store};
+    struct adding adding = {.store = store, .path = path};
     bool foreign;
     enum status status;
     TRY_OR(done, file_read(path, file_most, &text));
     TRY_OR(done, import_lines(path, text_of(&text), text.length, &foreign, &imported));
     const struct text *lines = foreign ? &imported : &text;
     TRY_OR(done, store_begin(store));
-    TRY_OR(done, record_read_whole(path, text_of(lines), lines->length, add_record, &adding));
+    TRY_OR(done, record_read_whole(path, text_of(lines), lines->length, add_foreign, &adding));
     TRY_OR(done, store_commit(store));
     printf("%s: %llu added, %llu there already\n", path, (unsigned long long)adding.added,
            (unsigned long long)adding.known);
