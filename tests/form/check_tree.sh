@@ -1,5 +1,6 @@
 # What must not be in the tree: paths of somebody's machine, compiler flags that change arithmetic or
-# tie the program to one CPU, notes to be done later, hosts of package registries.
+# tie the program to one CPU, notes to be done later, hosts of package registries, switches for parts
+# that may be absent: such a part has a file NAME_absent.c.
 
 tree_files() {
     (cd "$1" && find . \( -name .git -o -path './build*' -o -name node_modules -o -name __pycache__ \) \
@@ -15,6 +16,7 @@ find_in() {
 machine_paths='(^|[^A-Za-z0-9_./$}*-])/(''work|root|home)/[A-Za-z0-9]'
 fast_math='-f''fast-math|-O''fast|march=''native'
 notes='(^|[^A-Za-z])(TO''DO|FIX''ME|XX''X)([^A-Za-z]|$)'
+parts='(if|ifdef|ifndef|defined) *\(?PRONY_''HAVE_'
 hosts='registry\.''npmjs|pypi\.''org|"resolved": *"http'
 
 status=0
@@ -32,15 +34,16 @@ absent no_machine_paths "$machine_paths"
 absent no_fast_math "$fast_math" '\.md$|^\./peers/c_peer\.py$'
 absent no_notes_for_later "$notes"
 absent no_registry_hosts "$hosts"
+absent no_switches_for_parts "$parts"
 
 planted=$(mktemp -d)
 trap 'rm -rf "$planted"' EXIT
 mkdir "$planted/src"
-printf 'open("%s/me/data.csv");\n/* TO''DO later */\n' "/home" >"$planted/src/a.c"
+printf 'open("%s/me/data.csv");\n/* TO''DO later */\n#ifdef PRONY_''HAVE_STORE\n' "/home" >"$planted/src/a.c"
 printf 'add_compile_options(-f''fast-math)\n' >"$planted/CMakeLists.txt"
 printf '"resolved": "%s://somewhere/x.tgz"\n' http >"$planted/package-lock.json"
 missed=
-for pattern in "$machine_paths" "$fast_math" "$notes" "$hosts"; do
+for pattern in "$machine_paths" "$fast_math" "$notes" "$hosts" "$parts"; do
     [ -n "$(find_in "$planted" "$pattern")" ] || missed="$missed $pattern"
 done
 if [ -z "$missed" ]; then
