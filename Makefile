@@ -9,9 +9,9 @@
 #   make format   formats the sources
 #   make docs     brings the generated parts of docs/ up to date
 #   make clean    removes every build
-#   make debug | asan | tsan | fuzz | gcc | clang | bare     builds build-NAME
+#   make debug | asan | tsan | fuzz | gcc | clang | bare | aarch64     builds build-NAME
 
-.PHONY: all cuda install start test slow format docs clean debug asan tsan fuzz gcc clang bare
+.PHONY: all cuda install start test slow format docs clean debug asan tsan fuzz gcc clang bare aarch64
 
 all:
 	cmake --preset release
@@ -47,6 +47,6 @@ docs:
 clean:
 	rm -rf build build-*
 
-debug asan tsan fuzz gcc clang bare:
+debug asan tsan fuzz gcc clang bare aarch64:
 	cmake --preset $@
 	cmake --build build-$@
