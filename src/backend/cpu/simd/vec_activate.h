@@ -53,7 +53,7 @@ static inline vec vec_tanh_small(vec x)
 }
 
 /* Near 0 a polynomial of its own; elsewhere 1 - 2 / (e^2|x| + 1). */
-static inline vec vec_tanh(vec x)
+static inline __attribute__((always_inline)) vec vec_tanh(vec x)
 {
     vec size = vec_abs(x), one = vec_set(1.0f);
     vec power, rest = vec_exp_parts(vec_add(size, size), false, &power);
@@ -76,7 +76,7 @@ static inline vec vec_gated_tanh(vec gate, vec x)
     return vec_div(above, vec_mul(below, vec_fma(gate_power, rest, vec_add(gate_power, one))));
 }
 
-static inline vec vec_activate(int32_t function, vec x)
+static inline __attribute__((always_inline)) vec vec_activate(int32_t function, vec x)
 {
     switch (function) {
     case ACTIVATION_SIGMOID: return vec_sigmoid(x);
