@@ -117,8 +117,10 @@ TEST(every_case_agrees_on_avx2)
 {
     struct rig rig = {.backend = &backend_simd};
     struct device_options options = {.threads = 3, .isa = ISA_AVX2};
-    if (rig.backend->probe() != STATUS_OK)
-        SKIP("%s", status_message());
+    struct cpu cpu;
+    cpu_detect(&cpu);
+    if (!cpu_has(&cpu, ISA_AVX2))
+        SKIP("this CPU has no avx2");
     if (CHECK_OK(rig.backend->open(&options, &rig.device)))
         check_cases(&rig);
     rig_close(&rig);

@@ -1,7 +1,7 @@
 /* chain.h: recognises the programs that a kernel can run whole: a stack of dense layers, for
- * inference or trained by an optimiser. Backends with such a kernel ask here when `supports` is
- * called without an op, and again in prepare; which sizes, activations and optimisers they take is
- * their own rule. */
+ * inference or trained by an optimiser. fuse looks once and keeps the layers in the program
+ * (program->stack). Which sizes, activations and optimisers a kernel takes is its backend's rule.
+ */
 #ifndef PRONY_CORE_PASS_CHAIN_H
 #define PRONY_CORE_PASS_CHAIN_H
 

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "core/ops.h"
+#include "core/pass/chain.h"
 #include "core/pass/portion.h"
 
 #include <string.h>
@@ -483,13 +484,26 @@ done:
     return status;
 }
 
+/* Keeps the dense layers in the program, where it is a stack of them; else says why it is none. */
+static enum status find_stack(struct program *program, const char **why)
+{
+    struct chain *stack;
+    NEED(stack = arena_alloc(&program->arena, sizeof *stack));
+    *why = chain_find(program, stack);
+    program->stack = *why ? NULL : stack;
+    return STATUS_OK;
+}
+
 enum status fuse(const struct program *program, const struct backend *backend,
                  const struct device *device, struct program **out)
 {
     struct program *fused = NULL;
     enum status status;
     TRY_OR(done, merge(program, backend, device, false, &fused));
-    const char *op_by_op = backend->supports(device, fused, NULL);
+    const char *op_by_op = NULL;
+    TRY_OR(done, find_stack(fused, &op_by_op));
+    if (fused->stack)
+        op_by_op = backend->supports(device, fused, NULL);
     fused->whole = !op_by_op;
     if (!fused->whole && program->updates) { /* such a kernel has its own way with optimisers */
         program_free(fused);

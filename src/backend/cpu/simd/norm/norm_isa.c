@@ -8,6 +8,7 @@
 #include "backend/cpu/simd/sums.h"
 #include "backend/cpu/simd/vec.h"
 #include "backend/cpu/simd/vec_activate.h"
+#include "backend/cpu/simd/vec_softmax.h"
 #include "backend/cpu/simd/vec_span.h"
 #include "backend/cpu/team.h"
 
@@ -27,20 +28,6 @@ static float spread_span(const float *x, int64_t count, float mean)
     for (; i < count; i++)
         rest += (x[i] - mean) * (x[i] - mean);
     return rest;
-}
-
-/* p = e^(x - max) / Σ; exponentials are within 1.3 ulp. Returns ln Σ e^x. */
-static float softmax_row(const float *x, float *p, int64_t count)
-{
-    float most = largest_span(x, count), total = 0;
-    vec shift = vec_set(most);
-    for (int64_t k = 0; k < count; k += VEC_LANES)
-        vec_store_part(p + k, vec_exp(vec_sub(vec_load_part(x + k, count - k), shift)), count - k);
-    total = sum_span(p, count);
-    vec divisor = vec_set(total);
-    for (int64_t k = 0; k < count; k += VEC_LANES)
-        vec_store_part(p + k, vec_div(vec_load_part(p + k, count - k), divisor), count - k);
-    return most + logf(total);
 }
 
 static void softmax_member(void *context, int member, int members)

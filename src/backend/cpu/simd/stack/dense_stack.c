@@ -9,29 +9,26 @@
 
 const char *stack_supports(const struct program *program)
 {
-    struct chain chain;
-    const char *why = chain_find(program, &chain);
-    if (why)
-        return why;
+    const struct chain *chain = program->stack;
+    if (!chain)
+        return "it is no stack of dense layers";
     int64_t weights = 0, turned = 0;
-    for (int32_t l = 0; l < chain.layers; l++) {
-        const struct chain_layer *layer = &chain.layer[l];
+    for (int32_t l = 0; l < chain->layers; l++) {
+        const struct chain_layer *layer = &chain->layer[l];
         if (layer->in > STACK_WIDTH || layer->out > STACK_WIDTH)
             return "a layer is not small";
         if (layer->activation > ACTIVATION_RELU)
             return "an activation is none of sigmoid, tanh, relu";
         weights += (int64_t)layer->in * layer->out;
-        turned += chain.optimiser >= 0 && l > 0 ? (int64_t)layer->in * layer->out : 0;
+        turned += chain->optimiser >= 0 && l > 0 ? (int64_t)layer->in * layer->out : 0;
     }
     if (weights + turned > STACK_WEIGHTS)
         return "it has too many weights";
     if (program->batch * weights > STACK_WORK)
         return "the batch is not small for so many weights";
-    if (chain.loss >= 0 && program->ops[chain.loss].kind == OP_binary_cross_entropy)
+    if (chain->loss >= 0 && program->ops[chain->loss].kind == OP_binary_cross_entropy)
         return "the loss is neither mse nor cross_entropy";
-    if (chain.probabilities)
-        return "it stores probabilities";
-    if (chain.states > STACK_STATES)
+    if (chain->states > STACK_STATES)
         return "its optimiser keeps too much of each parameter";
     return NULL;
 }
@@ -120,13 +117,10 @@ static void lay_out(struct stack *stack, const struct chain *chain, int64_t lane
 
 uint64_t stack_bytes(const struct program *program)
 {
-    struct stack stack = {.batch = program->batch};
-    struct chain chain;
+    struct stack stack = {.batch = program->batch, .states = program->stack->states};
     struct room room = {0};
-    chain_find(program, &chain);
-    stack.states = chain.states;
     take(&room, 1, sizeof stack);
-    lay_out(&stack, &chain, BLOCKED_LANES, &room); /* as much as any ISA needs */
+    lay_out(&stack, program->stack, BLOCKED_LANES, &room); /* as much as any ISA needs */
     return room.used;
 }
 
@@ -194,6 +188,7 @@ static void bind_ops(struct stack *stack, const struct program *program, const s
 {
     const struct op *ops = program->ops;
     stack->trains = chain->tick >= 0;
+    stack->probabilities = chain->probabilities;
     stack->loss = chain->loss < 0 ? OP_COUNT : ops[chain->loss].kind;
     stack->right = chain->right < 0 ? OP_COUNT : ops[chain->right].kind;
     if (stack->right == OP_right_level)
@@ -270,30 +265,29 @@ void stack_prepare(struct stack *stack, const struct program *program, const str
                    const struct kernel *const *kernels, const struct stack_kernels *widest,
                    const struct stack_kernels *narrowest)
 {
-    struct chain chain;
+    const struct chain *chain = program->stack;
     struct room room = {.base = (char *)stack};
     int64_t width = 0, lanes;
-    chain_find(program, &chain);
-    stack->states = chain.states;
-    for (int32_t l = 0; l < chain.layers; l++) {
-        width = chain.layer[l].in > width ? chain.layer[l].in : width;
-        width = chain.layer[l].out > width ? chain.layer[l].out : width;
+    stack->states = chain->states;
+    for (int32_t l = 0; l < chain->layers; l++) {
+        width = chain->layer[l].in > width ? chain->layer[l].in : width;
+        width = chain->layer[l].out > width ? chain->layer[l].out : width;
     }
     stack->batch = program->batch;
-    stack->layers = chain.layers;
+    stack->layers = chain->layers;
     choose(stack, widest, narrowest, width, &lanes);
     take(&room, 1, sizeof *stack);
-    lay_out(stack, &chain, lanes, &room);
+    lay_out(stack, chain, lanes, &room);
     list_pairs(stack);
-    if (chain.optimiser >= 0) {
-        stack->optimiser = kernels[chain.optimiser]->run;
-        bind_optimiser(stack, &calls[chain.optimiser]);
+    if (chain->optimiser >= 0) {
+        stack->optimiser = kernels[chain->optimiser]->run;
+        bind_optimiser(stack, &calls[chain->optimiser]);
     }
-    for (int32_t l = 0; l < chain.layers; l++)
-        bind_layer(stack, &stack->layer[l], &chain.layer[l], calls);
+    for (int32_t l = 0; l < chain->layers; l++)
+        bind_layer(stack, &stack->layer[l], &chain->layer[l], calls);
     if (stack->batch > 1)
         mark_real(stack);
-    bind_ops(stack, program, &chain, calls);
+    bind_ops(stack, program, chain, calls);
 }
 
 /* The instance's w and b of a layer, or their state number k, into the form of the kernel. */

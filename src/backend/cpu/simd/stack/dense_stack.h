@@ -60,6 +60,7 @@ struct stack {
     int32_t *rows, *next_rows;   /* [batch] */
     float *canonical;            /* room for one matrix */
     bool trains;
+    bool probabilities;       /* it stores the softmax of its outputs */
     enum op_kind loss, right; /* OP_COUNT: none */
     float loss_scale;         /* of its gradient */
     float half;               /* right_level: what is nearer than this is right */

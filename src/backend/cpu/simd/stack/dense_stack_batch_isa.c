@@ -38,6 +38,25 @@ static void batch_store(const struct stack *stack)
             to[rows[n] * width] = from[n * QUAD];
 }
 
+/* Sample n's outputs, one behind the other; up to a quad more is written. */
+static void batch_row(const struct stack *stack, int32_t n, float *y)
+{
+    const struct stack_layer *last = &stack->layer[stack->layers - 1];
+    for (int32_t o = 0; o < last->out; o += QUAD)
+        quad_store_any(y + o, quad_load(last->y + o / QUAD * stack->plane + n * QUAD));
+}
+
+/* The softmax of the outputs. */
+static void batch_store_softmax(const struct stack *stack)
+{
+    const int32_t out = stack->layer[stack->layers - 1].out;
+    float y[STACK_WIDTH];
+    for (int32_t n = 0; n < stack->batch; n++) {
+        batch_row(stack, n, y);
+        softmax_row(y, stack_row(stack->bound_y, stack->rows[n], out), out);
+    }
+}
+
 /* The samples of the next step: those of this one are being used, and what has just been stored in
  * pieces cannot be loaded as vectors yet. */
 static void batch_gather(struct stack *stack, struct stack_walk *walk)
@@ -254,8 +273,7 @@ static void batch_classes(struct stack *stack)
     const int64_t plane = stack->plane;
     float loss = 0, right = 0, y[STACK_WIDTH], d[STACK_WIDTH];
     for (int32_t n = 0; n < stack->batch; n++) {
-        for (int32_t o = 0; o < last->out; o += QUAD)
-            quad_store_any(y + o, quad_load(last->y + o / QUAD * plane + n * QUAD));
+        batch_row(stack, n, y);
         loss += stack_cross_entropy(stack, y, stack->rows[n], d) / (float)stack->batch;
         for (int32_t o = 0; o < last->out; o++)
             last->d[o / QUAD * plane + n * QUAD + o % QUAD] = d[o];
@@ -365,7 +383,7 @@ static inline __attribute__((always_inline)) void steps_vectors(struct stack *st
             batch_gather(stack, &walk);
         batch_forward(stack, vectors);
         if (stack->bound_y && stack->bound_y->data)
-            batch_store(stack);
+            (stack->probabilities ? batch_store_softmax : batch_store)(stack);
         if (stack->loss == OP_mse)
             batch_mse(stack);
         else if (stack->loss == OP_cross_entropy)

@@ -95,12 +95,14 @@ static inline vec narrow_loss(struct stack *stack, vec y, int32_t row, vec scale
 }
 
 /* A single number is not written as part of a vector: who reads it next would have to wait. */
-static inline void narrow_store(float *to, vec y, int32_t count)
+static inline void narrow_store(const struct stack *stack, float *to, vec y, int32_t count)
 {
     if (count == 1)
         *to = vec_low(y);
     else
         vec_store_part(to, y, count);
+    if (stack->probabilities)
+        softmax_row(to, to, count);
 }
 
 /* `samples` steps of inference, side by side: one alone waits most of the time. ys gets the input
@@ -127,7 +129,7 @@ narrow_forward(const struct stack *stack, int samples, const int32_t *rows, vec 
     }
     if (stack->bound_y && stack->bound_y->data)
         for (int q = 0; q < samples; q++)
-            narrow_store(stack_row(stack->bound_y, rows[q], out), y[q], out);
+            narrow_store(stack, stack_row(stack->bound_y, rows[q], out), y[q], out);
 }
 
 static void steps_narrow(struct stack *stack, int64_t steps)
@@ -249,16 +251,24 @@ static void wide_backward(struct stack *stack)
     stack_end_step(stack);
 }
 
-static void steps_wide(struct stack *stack, int64_t steps)
+static void wide_store(const struct stack *stack, int32_t row)
 {
     const struct stack_layer *last = &stack->layer[stack->layers - 1];
+    float *to = stack_row(stack->bound_y, row, last->out);
+    if (stack->probabilities)
+        softmax_row(last->y, to, last->out);
+    else
+        memcpy(to, last->y, (size_t)last->out * sizeof *to);
+}
+
+static void steps_wide(struct stack *stack, int64_t steps)
+{
     struct stack_walk walk = stack_begin(stack, steps);
     for (int64_t s = 0; s < steps; s++) {
         int32_t row = stack_next(&walk);
         wide_forward(stack, row);
         if (stack->bound_y && stack->bound_y->data)
-            memcpy(stack_row(stack->bound_y, row, last->out), last->y,
-                   (size_t)last->out * sizeof *last->y);
+            wide_store(stack, row);
         if (stack->loss != OP_COUNT)
             wide_loss(stack, row);
         if (stack->trains)

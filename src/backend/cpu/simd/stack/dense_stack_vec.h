@@ -5,6 +5,7 @@
 #include "backend/cpu/simd/isa.h"
 #include "backend/cpu/simd/stack/dense_stack.h"
 #include "backend/cpu/simd/vec_activate.h"
+#include "backend/cpu/simd/vec_softmax.h"
 
 /* d · f′, from y = f */
 static inline vec slope(enum activation activation, vec y, vec d)
