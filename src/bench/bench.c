@@ -33,9 +33,9 @@ static enum status bench_goal(const struct bench *bench, const struct point *poi
                               struct arena *arena, const char **out)
 {
     const bool right = bench->until.accuracy > 0;
-    if (strcmp(point->scenario, "server") == 0 && bench->bound.quantile > 0)
+    if (point_is(point, CHOICE_scenario_server) && bench->bound.quantile > 0)
         NEED(*out = arena_format(arena, "p%g=%gns", 100 * bench->bound.quantile, bench->bound.ns));
-    if (strcmp(point->scenario, "target") == 0)
+    if (point_is(point, CHOICE_scenario_target))
         NEED(*out = arena_format(
                  arena, "%s=%g on %s, seeds %" PRIu64 "-%" PRIu64, right ? "accuracy" : "loss",
                  right ? bench->until.accuracy : bench->until.loss, bench->until.dataset,

@@ -7,7 +7,7 @@
 static enum status check_affinity(const struct point *point)
 {
     const bool prony = strcmp(point->framework, "prony") == 0;
-    if (!prony && point->affinity[0] && strcmp(point->affinity, "none") != 0)
+    if (!prony && point->affinity[0] && !point_is(point, CHOICE_affinity_none))
         FAIL(STATUS_UNSUPPORTED, "other frameworks are not tied to cores: affinity none only");
     return STATUS_OK;
 }
@@ -39,7 +39,7 @@ enum status entry_samples(const struct point *point, struct network_options *opt
     for (int way = INGEST_RESIDENT; way <= INGEST_OVERLAPPED; way++)
         if (strcmp(ways[way], point->ingestion) == 0)
             options->ingestion = (enum ingestion)way;
-    if (cpu && (!resident || strcmp(point->data, "real/gpu") == 0))
+    if (cpu && (!resident || point_is(point, CHOICE_data_real_gpu)))
         FAIL(STATUS_UNSUPPORTED,
              "a CPU reads samples where they lie, in its memory: --ingestion resident, and --data "
              "synthetic, real/dram, real/cache or real/disk");
@@ -60,15 +60,15 @@ enum status entry_samples(const struct point *point, struct network_options *opt
 static enum status check_samples(const struct point *point)
 {
     struct network_options options = {0};
-    if (strcmp(point->scenario, "target") == 0) { /* on a data set, as `prony train` reads it */
-        if (strcmp(point->ingestion, "resident") != 0)
+    if (point_is(point, CHOICE_scenario_target)) { /* on a data set, as `prony train` reads it */
+        if (!point_is(point, CHOICE_ingestion_resident))
             FAIL(STATUS_UNSUPPORTED, "training to a target chooses by itself how samples come: "
                                      "--ingestion resident");
         return STATUS_OK;
     }
     if (strcmp(point->framework, "prony") == 0)
         return entry_samples(point, &options);
-    if (strcmp(point->data, "synthetic") != 0 || strcmp(point->ingestion, "resident") != 0)
+    if (!point_is(point, CHOICE_data_synthetic) || !point_is(point, CHOICE_ingestion_resident))
         FAIL(STATUS_UNSUPPORTED,
              "other frameworks are measured on data they hold: --data synthetic --ingestion "
              "resident");
@@ -81,7 +81,7 @@ static enum status check_scenario(const struct bench *bench, const struct point 
     enum scenario scenario;
     if (!scenario_parse(point->scenario, &scenario))
         return STATUS_OK;
-    if (strcmp(point->phase, "inference") != 0)
+    if (!point_is(point, CHOICE_phase_inference))
         FAIL(STATUS_UNSUPPORTED, "queries are answered by inference: %s needs --phase inference",
              point->scenario);
     if (bench->measure.compare && !scenario_streams(scenario))
@@ -95,7 +95,7 @@ static enum status check_scenario(const struct bench *bench, const struct point 
         FAIL(STATUS_UNSUPPORTED, "of other frameworks nothing stays on the unit to wait for calls");
     if (scenario == SCENARIO_CHAINED && strcmp(point->framework, "prony") != 0)
         FAIL(STATUS_UNSUPPORTED, "other frameworks are not asked for chains of calls");
-    if (scenario == SCENARIO_CHAINED && strcmp(point->data, "synthetic") != 0)
+    if (scenario == SCENARIO_CHAINED && !point_is(point, CHOICE_data_synthetic))
         FAIL(STATUS_UNSUPPORTED, "chained changes what it asks: --data synthetic");
     if (scenario == SCENARIO_SERVER && bench->bound.ns <= 0)
         FAIL(STATUS_UNSUPPORTED, "server needs a bound for its latencies: --bound p99=10ms");
@@ -105,41 +105,40 @@ static enum status check_scenario(const struct bench *bench, const struct point 
 /* Training to a target runs as `prony train` does: what that has not cannot be asked for. */
 static enum status check_target(const struct point *point)
 {
-    if (strcmp(point->scenario, "target") != 0)
+    if (!point_is(point, CHOICE_scenario_target))
         return STATUS_OK;
     if (strcmp(point->framework, "prony") != 0)
         FAIL(STATUS_UNSUPPORTED, "other frameworks are not trained to a target");
-    if (strcmp(point->phase, "training") != 0)
+    if (!point_is(point, CHOICE_phase_training))
         FAIL(STATUS_UNSUPPORTED, "a target is reached by training: --phase training");
-    if (strcmp(point->fusion, "off") == 0 || strcmp(point->caches, "cold") == 0)
+    if (point_is(point, CHOICE_fusion_off) || point_is(point, CHOICE_caches_cold))
         FAIL(STATUS_UNSUPPORTED, "training to a target is fused, and its caches are warm");
     return STATUS_OK;
 }
 
 bool entry_through_library(const struct point *point)
 {
-    return strcmp(point->through, "library") == 0;
+    return point_is(point, CHOICE_through_library);
 }
 
 /* What the library does, and what its user can choose. */
 static enum status check_library(const struct point *point)
 {
-    const char *scenario = point->scenario;
     if (!entry_through_library(point))
         return STATUS_OK;
     if (strcmp(point->framework, "prony") != 0)
         FAIL(STATUS_UNSUPPORTED, "of this build the library is asked: --framework prony");
-    if (strcmp(point->phase, "inference") != 0)
+    if (!point_is(point, CHOICE_phase_inference))
         FAIL(STATUS_UNSUPPORTED, "requests to the library are timed: --phase inference");
-    if (strcmp(scenario, "offline") == 0 || strcmp(scenario, "chained") == 0)
+    if (point_is(point, CHOICE_scenario_offline) || point_is(point, CHOICE_scenario_chained))
         FAIL(STATUS_UNSUPPORTED,
              "%s is not asked of the library, but single-stream, multi-stream, "
              "server, queued and resident are",
-             scenario);
-    if (strcmp(point->data, "synthetic") != 0)
+             point->scenario);
+    if (!point_is(point, CHOICE_data_synthetic))
         FAIL(STATUS_UNSUPPORTED, "the library is given arrays: --data synthetic");
-    if (point->isa[0] || strcmp(point->fusion, "on") != 0 || strcmp(point->pages, "2m") != 0 ||
-        (point->affinity[0] && strcmp(point->affinity, "none") != 0))
+    if (point->isa[0] || !point_is(point, CHOICE_fusion_on) || !point_is(point, CHOICE_pages_2m) ||
+        (point->affinity[0] && !point_is(point, CHOICE_affinity_none)))
         FAIL(STATUS_UNSUPPORTED,
              "the library chooses by itself: leave out --isa, --fusion, --pages and --affinity");
     return STATUS_OK;
@@ -174,7 +173,7 @@ enum status entry_device(const struct bench *bench, const struct point *point,
         .threads = (int)point->threads,
         .isa = ISA_BEST,
         .precision = point->precision,
-        .small_pages = strcmp(point->pages, "4k") == 0,
+        .small_pages = point_is(point, CHOICE_pages_4k),
     };
     TRY(point->backend[0] ? registry_find(bench->registry, point->backend, backend)
                           : registry_first(bench->registry, point->unit, backend));
@@ -183,9 +182,9 @@ enum status entry_device(const struct bench *bench, const struct point *point,
              (*backend)->unit, point->unit);
     if (point->isa[0])
         isa_parse(point->isa, &device->isa);
-    if (strcmp(point->affinity, "compact") == 0)
+    if (point_is(point, CHOICE_affinity_compact))
         device->affinity = POOL_COMPACT;
-    else if (strcmp(point->affinity, "spread") == 0)
+    else if (point_is(point, CHOICE_affinity_spread))
         device->affinity = POOL_SPREAD;
     return STATUS_OK;
 }

@@ -32,7 +32,7 @@ static bool is_prony(const struct point *point)
 
 static bool is_cold(const struct point *point)
 {
-    return strcmp(point->caches, "cold") == 0;
+    return point_is(point, CHOICE_caches_cold);
 }
 
 /* The record of a contender that could not run. Absent capability is a skip; anything else failed.
@@ -80,7 +80,7 @@ static enum status group_refer(struct group *group)
 static enum status group_open_network(struct group *group, struct contender *contender)
 {
     const struct point *point = &contender->record.point;
-    struct network_options options = {.fusion = strcmp(point->fusion, "on") == 0,
+    struct network_options options = {.fusion = point_is(point, CHOICE_fusion_on),
                                       .answering = scenario_answering(point->scenario),
                                       .chained = scenario_chains(point->scenario)};
 
@@ -374,7 +374,7 @@ static void group_enter(struct group *group, struct contender *contender)
     timing->threads = point->threads;
     timing->start_ns = (uint64_t)contender->record.start_ns;
     timing->lasts_ns = gpu ? MEASURE_GPU_NS : 0;
-    timing->together = gpu && strcmp(point->ingestion, "resident") != 0 ? STAGED_TOGETHER : 0;
+    timing->together = gpu && !point_is(point, CHOICE_ingestion_resident) ? STAGED_TOGETHER : 0;
     watch_family(&group->watch, &timing->family);
     group->watch.gpu = group->watch.gpu || gpu;
     contender->timing = timing;
@@ -563,7 +563,7 @@ enum status group_run(struct bench *bench, struct workload *workload, const stru
     struct group group = {.bench = bench, .workload = workload, .task = workload->task};
     enum scenario scenario;
     int left = 0;
-    if (strcmp(points[0].scenario, "target") == 0)
+    if (point_is(&points[0], CHOICE_scenario_target))
         return target_group(bench, workload->task, points, count);
     enum status status = group_make(&group, points, count);
 

@@ -50,7 +50,7 @@ static void group_probe(struct group *group, struct contender *contender, const 
 
     if (strcmp(floor->bound, "bytes") != 0 ||
         group_yardstick(group, point, &yardstick) != STATUS_OK ||
-        (yardstick.backend && strcmp(point->scenario, "iterate") != 0))
+        (yardstick.backend && !point_is(point, CHOICE_scenario_iterate)))
         return;
     if (!yardstick.backend)
         yardstick.threads = contender->ceilings.threads; /* as many as there are cores, at most */
@@ -191,7 +191,8 @@ static enum status group_staging(const struct contender *contender, struct recor
 {
     const struct record *record = &contender->record;
     size_t more = 0;
-    if (contender->is_peer || contender->cold || strcmp(record->point.ingestion, "resident") == 0)
+    if (contender->is_peer || contender->cold ||
+        point_is(&record->point, CHOICE_ingestion_resident))
         return STATUS_OK;
     enum status status = staging_look(contender->job, record->time_ns.per, rows + *count, &more);
     *count += more;
@@ -204,7 +205,8 @@ static enum status group_meters(struct group *group, struct contender *contender
     struct record *record = &contender->record;
     const struct timing *timing = contender->timing;
     struct record_meter *rows = contender->meters;
-    const bool serves = strcmp(record->point.scenario, "server") == 0; /* a query when one is due */
+    const bool serves =
+        point_is(&record->point, CHOICE_scenario_server); /* a query when one is due */
     const struct passes passes = {.job = contender->job,
                                   .family = &timing->family,
                                   .gpu = strcmp(record->point.unit, "gpu") == 0,
@@ -225,7 +227,7 @@ static enum status group_meters(struct group *group, struct contender *contender
         rows[count++] = (struct record_meter){"memory_rate", contender->seen.per_s, NULL};
         rows[count++] = (struct record_meter){"memory_best", contender->seen.best, NULL};
     }
-    if (strcmp(record->point.ingestion, "resident") != 0)
+    if (!point_is(&record->point, CHOICE_ingestion_resident))
         rows[count++] =
             (struct record_meter){"copy_bytes", (double)task_input_bytes(group->task), NULL};
     if (contender->is_peer)
@@ -250,7 +252,7 @@ enum status group_result(struct group *group, struct contender *contender)
         return STATUS_OK;
     }
     TRY(record_measure(record, &group->arena, timing->samples_ns, timing->count, timing->per));
-    if (strcmp(record->point.scenario, "server") == 0) /* its times are those of a queue */
+    if (point_is(&record->point, CHOICE_scenario_server)) /* its times are those of a queue */
         record->throughput = contender->rate * (double)record->point.batch;
     group_doubt_floor(group, contender);
     group_hour(group, contender);

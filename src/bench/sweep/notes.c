@@ -13,8 +13,8 @@ static void note_share(const struct record *record, const struct timing *timing,
     const struct meters *meters = &timing->meters;
     const double share = (double)meters->cpu_ns / (double)meters->wall_ns; /* NaN: not known */
 
-    if (strcmp(point->unit, "cpu") == 0 && strcmp(point->scenario, "iterate") == 0 &&
-        strcmp(point->data, "real/disk") != 0 && strcmp(point->caches, "cold") != 0 &&
+    if (strcmp(point->unit, "cpu") == 0 && point_is(point, CHOICE_scenario_iterate) &&
+        !point_is(point, CHOICE_data_real_disk) && !point_is(point, CHOICE_caches_cold) &&
         !meters->lost && share < SHARE_MATTERS)
         text_printf(notes, "; it had a CPU for %.0f %% of the time", 100 * share);
 }
@@ -78,7 +78,7 @@ void notes_add(const struct record *record, const struct timing *timing, double 
         text_printf(notes,
                     "; %lld iteration%s at a time, the first beside nothing: longer --seconds",
                     (long long)timing->per, timing->per == 1 ? "" : "s");
-    if (rate > 0 && strcmp(record->point.scenario, "server") == 0) {
+    if (rate > 0 && point_is(&record->point, CHOICE_scenario_server)) {
         text_add(notes, "; ");
         text_add_count(notes, rate);
         text_add(notes, " queries a second hold the bound");

@@ -169,7 +169,7 @@ static enum status walk_settle(struct walk *walk, struct point *point)
     if (is_prony)
         TRY(point_set(point, &axes[AXIS_framework], "prony"));
     point_settle(point);
-    if (strcmp(point->through, "engine") == 0)
+    if (point_is(point, CHOICE_through_engine))
         TRY(point_set(point, &axes[AXIS_through], ""));
     return point_set(point, &axes[AXIS_framework], name);
 }
@@ -238,7 +238,7 @@ static enum status walk_gather(struct walk *walk, const struct point *asked)
     }
     if (found == STATUS_OK && !walk->sweep->lists[AXIS_unit].count)
         TRY(point_set(&point, &axes[AXIS_unit], backend->unit));
-    if (strcmp(point.ingestion, "resident") != 0 && !walk->sweep->lists[AXIS_data].count)
+    if (!point_is(&point, CHOICE_ingestion_resident) && !walk->sweep->lists[AXIS_data].count)
         TRY(point_set(&point, &axes[AXIS_data], "real/dram")); /* else nothing would come */
     if (found == STATUS_OK && strchr(point.framework, '/'))
         TRY(peer_bank_is_prony(&walk->bench->waiting, point.framework, &same_backends));

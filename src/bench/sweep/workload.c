@@ -7,7 +7,7 @@ enum status workload_open(const struct point *point, struct workload *out)
 {
     const struct task_options options = {
         .model = point->model,
-        .phase = strcmp(point->phase, "training") == 0 ? PHASE_TRAINING : PHASE_INFERENCE,
+        .phase = point_is(point, CHOICE_phase_training) ? PHASE_TRAINING : PHASE_INFERENCE,
         .batch = (int32_t)point->batch,
         .optimiser = point->optimiser,
         .precision = point->precision};
