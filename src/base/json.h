@@ -41,6 +41,9 @@ enum status json_parse(struct arena *arena, const char *name, const char *text, 
 enum status json_parse_line(struct arena *arena, const char *name, size_t line, const char *text,
                             size_t length, struct json **out);
 
+/* The tree again, in that arena; NULL of NULL, and where there is no memory. */
+struct json *json_copy(struct arena *arena, const struct json *tree);
+
 /* Look-ups that accept NULL and wrong kinds, so that chains need no checks. */
 const struct json *json_get(const struct json *object, const char *key); /* NULL when absent */
 const char *json_text(const struct json *object, const char *key, const char *otherwise);

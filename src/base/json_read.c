@@ -432,3 +432,20 @@ bool json_bool(const struct json *object, const char *key, bool otherwise)
     const struct json *value = json_get(object, key);
     return value && value->kind == JSON_BOOL ? value->boolean : otherwise;
 }
+
+struct json *json_copy(struct arena *arena, const struct json *tree)
+{
+    struct json *copy = tree ? arena_alloc(arena, sizeof *copy) : NULL;
+    if (!copy)
+        return NULL;
+    *copy = *tree;
+    copy->first = copy->next = NULL;
+    if ((tree->string && !(copy->string = arena_bytes(arena, tree->string, tree->length))) ||
+        (tree->key && !(copy->key = arena_text(arena, tree->key))))
+        return NULL;
+    struct json **end = &copy->first;
+    for (const struct json *child = tree->first; child; child = child->next, end = &(*end)->next)
+        if (!(*end = json_copy(arena, child)))
+            return NULL;
+    return copy;
+}

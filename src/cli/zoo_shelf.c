@@ -38,8 +38,7 @@ static enum status note_network(void *context, int64_t id, const char *line, siz
 static enum status add_phase(struct store *store, const char *name, enum choice phase)
 {
     struct text line = {0};
-    struct arena arena = {0};
-    struct record record;
+    const struct record record = {.kind = RECORD_NETWORK};
     struct point point;
     point_start(&point);
     snprintf(point.model, sizeof point.model, "%s", name);
@@ -47,11 +46,8 @@ static enum status add_phase(struct store *store, const char *name, enum choice 
     point.batch = 1;
     enum status status = explained_line(&point, &line);
     if (status == STATUS_OK)
-        status = record_read(&arena, "zoo", 0, text_of(&line), line.length - 1, &record);
-    if (status == STATUS_OK)
         status = store_add(store, text_of(&line), line.length - 1, &record, NULL, NULL);
     text_free(&line);
-    arena_free(&arena);
     return status;
 }
 

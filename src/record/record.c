@@ -133,6 +133,64 @@ double record_idle_ns(const struct record *record)
            copy * record_meter(record, "copy") - record_meter(record, "compute");
 }
 
+static enum status copy_text(struct arena *arena, const char **text)
+{
+    if (*text)
+        NEED(*text = arena_text(arena, *text));
+    return STATUS_OK;
+}
+
+static enum status copy_tree(struct arena *arena, const struct json **tree)
+{
+    if (*tree)
+        NEED(*tree = json_copy(arena, *tree));
+    return STATUS_OK;
+}
+
+static enum status copy_kernels(struct arena *arena, struct record *out)
+{
+    const char **kernels;
+    NEED(kernels = arena_array(arena, out->kernel_count + 1, sizeof *kernels));
+    for (size_t i = 0; i < out->kernel_count; i++)
+        NEED(kernels[i] = arena_text(arena, out->kernels[i]));
+    out->kernels = kernels;
+    return STATUS_OK;
+}
+
+static enum status copy_meters(struct arena *arena, struct record *out)
+{
+    struct record_meter *meters;
+    NEED(meters = arena_array(arena, out->meter_count + 1, sizeof *meters));
+    for (size_t i = 0; i < out->meter_count; i++) {
+        meters[i] = out->meters[i];
+        TRY(copy_text(arena, &meters[i].name));
+        TRY(copy_text(arena, &meters[i].unavailable));
+    }
+    out->meters = meters;
+    return STATUS_OK;
+}
+
+enum status record_copy(struct arena *arena, const struct record *record, struct record *out)
+{
+    *out = *record;
+    const char **const texts[] = {&out->reason,       &out->program,       &out->goal,
+                                  &out->handicap,     &out->bound,         &out->check.against,
+                                  &out->check.reason, &out->against.other, &out->at};
+    const struct json **const trees[] = {&out->machine, &out->software, &out->calibration,
+                                         &out->network};
+    double *samples;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        TRY(copy_text(arena, texts[i]));
+    for (size_t i = 0; i < sizeof trees / sizeof *trees; i++)
+        TRY(copy_tree(arena, trees[i]));
+    NEED(samples = arena_array(arena, record->sample_count + 1, sizeof *samples));
+    for (size_t i = 0; i < record->sample_count; i++)
+        samples[i] = record->samples_ns[i];
+    out->samples_ns = samples;
+    TRY(copy_kernels(arena, out));
+    return copy_meters(arena, out);
+}
+
 const char *record_status_name(enum record_status status)
 {
     return record_statuses[status];

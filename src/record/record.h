@@ -129,6 +129,9 @@ double record_compute_ns(const struct record *record);
 double record_compute_share(const struct record *record);
 double record_idle_ns(const struct record *record);
 
+/* The record with all that it points to, in that arena. */
+enum status record_copy(struct arena *arena, const struct record *record, struct record *out);
+
 /* Appends the line, without its newline. */
 void record_write(const struct record *record, struct text *out);
 

@@ -304,6 +304,23 @@ static enum status read_line(const char *line, struct record *record, struct are
     return record_read(arena, "results.jsonl", 7, line, strlen(line), record);
 }
 
+TEST(a_copy_outlives_the_record)
+{
+    struct arena arena = {0}, other = {0};
+    struct record record, copy;
+    struct text before = {0}, after = {0};
+    make_record(&arena, &record);
+    record.reason = arena_text(&arena, "why");
+    record_write(&record, &before);
+    CHECK_OK(record_copy(&other, &record, &copy));
+    arena_free(&arena);
+    record_write(&copy, &after);
+    CHECK_EQUAL_TEXT(text_of(&after), text_of(&before));
+    text_free(&before);
+    text_free(&after);
+    arena_free(&other);
+}
+
 TEST(a_handicap_comes_back)
 {
     struct record record, back;

@@ -111,18 +111,11 @@ static enum status keep_record(struct listing *listing, int64_t id, const struct
 {
     struct record *record;
     struct record small = *whole;
-    struct text line = {0};
-    enum status status;
     small.sample_count = 0;
-    record_write(&small, &line);
-    TRY_OR(done, text_done(&line));
-    NEED_OR(done, record = arena_alloc(&listing->arena, sizeof *record));
-    TRY_OR(done,
-           record_read(&listing->arena, "store", (long)id, text_of(&line), line.length, record));
+    NEED(record = arena_alloc(&listing->arena, sizeof *record));
+    TRY(record_copy(&listing->arena, &small, record));
     listing->rows[listing->count++] = (struct table_row){id, record};
-done:
-    text_free(&line);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status list_record(void *context, int64_t id, const char *line, size_t length)

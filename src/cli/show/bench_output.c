@@ -17,6 +17,25 @@
 
 static const size_t FILE_MOST = (size_t)1 << 30;
 
+/* For what needs all rows to know its columns. */
+static enum status output_keep(struct bench_output *output, const struct record *record)
+{
+    struct record *kept;
+    if (record->kind != RECORD_RESULT)
+        return STATUS_OK;
+    if (output->kept_count == output->kept_room) {
+        size_t room = output->kept_room ? 2 * output->kept_room : 64;
+        struct table_row *grown = mem_grow(output->kept, room, sizeof *grown);
+        NEED(grown);
+        output->kept = grown;
+        output->kept_room = room;
+    }
+    NEED(kept = arena_alloc(&output->arena, sizeof *kept));
+    TRY(record_copy(&output->arena, record, kept));
+    output->kept[output->kept_count++] = (struct table_row){.record = kept};
+    return STATUS_OK;
+}
+
 static enum status output_print(struct bench_output *output, const char *line,
                                 const struct record *record)
 {
@@ -38,10 +57,7 @@ static enum status output_print(struct bench_output *output, const char *line,
     case OUTPUT_TESTS:
     case OUTPUT_INGESTION:
     case OUTPUT_CROSSOVER:
-    case OUTPUT_CROSSOVER_WIDTHS:
-        text_printf(&output->kept, "%s\n", line);
-        status = text_done(&output->kept);
-        break;
+    case OUTPUT_CROSSOVER_WIDTHS: status = output_keep(output, record); break;
     }
     return status == STATUS_OK ? cli_flush() : status;
 }
@@ -113,8 +129,7 @@ static enum status output_see_machine(struct bench_output *output, const struct 
 static enum status output_network(struct bench_output *output, const struct record *record)
 {
     struct text line = {0};
-    struct arena arena = {0};
-    struct record network;
+    const struct record network = {.kind = RECORD_NETWORK};
     struct line_seen *seen;
 
     if (record->kind != RECORD_RESULT || !record->program)
@@ -133,12 +148,9 @@ static enum status output_network(struct bench_output *output, const struct reco
     }
     if (status == STATUS_OK) {
         line.data[--line.length] = '\0'; /* without the newline */
-        status = record_read(&arena, "network", 0, text_of(&line), line.length, &network);
-    }
-    if (status == STATUS_OK)
         status = output_line(output, text_of(&line), &network, seen->filed);
+    }
     text_free(&line);
-    arena_free(&arena);
     return status;
 }
 
@@ -217,7 +229,7 @@ void bench_output_close(struct bench_output *output)
         store_run_end(output->opened, getpid());
     }
     store_close(output->opened);
-    text_free(&output->kept);
+    mem_free(output->kept);
     arena_free(&output->arena);
 }
 
@@ -249,44 +261,17 @@ struct held {
     bool in_file;
 };
 
-/* For what needs all rows to know its columns. */
-struct collection {
-    struct arena arena;
-    struct table_row *rows;
-    size_t count, room;
-};
-
-static enum status collect_row(void *context, const struct record *record, const char *line,
-                               size_t length)
+static enum status output_table(const struct bench_output *output, struct text *out)
 {
-    struct collection *all = context;
-    if (record->kind != RECORD_RESULT)
-        return STATUS_OK;
-    if (all->count == all->room) {
-        size_t room = all->room ? 2 * all->room : 64;
-        struct table_row *grown = mem_grow(all->rows, room, sizeof *grown);
-        NEED(grown);
-        all->rows = grown;
-        all->room = room;
-    }
-    struct record *kept = arena_alloc(&all->arena, sizeof *kept);
-    NEED(kept);
-    TRY(record_read(&all->arena, "bench", 0, line, length, kept));
-    all->rows[all->count++] = (struct table_row){.record = kept};
-    return STATUS_OK;
-}
-
-static enum status output_table(const struct bench_output *output, const struct collection *all,
-                                struct text *out)
-{
+    const struct table_row *rows = output->kept;
+    const size_t count = output->kept_count;
     if (output->style == OUTPUT_TESTS)
-        return tests_table_print(all->rows, all->count, out);
+        return tests_table_print(rows, count, out);
     if (output->style == OUTPUT_INGESTION)
-        return ingestion_table_print(all->rows, all->count, out);
+        return ingestion_table_print(rows, count, out);
     if (output_crosses(output))
-        return crossover_print(all->rows, all->count, output->style == OUTPUT_CROSSOVER_WIDTHS,
-                               out);
-    return table_print(all->rows, all->count, output->format, out);
+        return crossover_print(rows, count, output->style == OUTPUT_CROSSOVER_WIDTHS, out);
+    return table_print(rows, count, output->format, out);
 }
 
 enum status bench_output_finish(struct bench_output *output)
@@ -294,17 +279,11 @@ enum status bench_output_finish(struct bench_output *output)
     if (output->style == OUTPUT_ROWS || output->style == OUTPUT_JSON ||
         output->style == OUTPUT_NOTHING)
         return STATUS_OK;
-    struct collection all = {0};
     struct text text = {0};
-    enum status status =
-        record_read_all("bench", text_of(&output->kept), output->kept.length, collect_row, &all);
-    if (status == STATUS_OK)
-        status = output_table(output, &all, &text);
+    enum status status = output_table(output, &text);
     if (status == STATUS_OK)
         fputs(text_of(&text), stdout);
     text_free(&text);
-    mem_free(all.rows);
-    arena_free(&all.arena);
     return status;
 }
 

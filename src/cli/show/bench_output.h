@@ -10,7 +10,7 @@
 #include "record/sink.h"
 #include "record/tables/table.h"
 
-/* Rows appear as they are measured (table, json), or all at the end, from the lines kept. */
+/* Rows appear as they are measured (table, json), or all at the end, from the records kept. */
 enum output_style {
     OUTPUT_ROWS,
     OUTPUT_JSON,
@@ -31,7 +31,8 @@ struct bench_output {
     struct store *opened; /* or NULL */
     struct sink store;    /* write is NULL without one */
     char started[CLOCK_STAMP];
-    struct text kept;
+    struct table_row *kept; /* what is printed at the end, with records in the arena */
+    size_t kept_count, kept_room;
     struct arena arena;
     struct line_seen *seen; /* networks and machines that are told or filed already */
 };
