@@ -1,7 +1,11 @@
-# The form of README.md, CONTRIBUTING.md and docs/: prose of at most 100 columns (tables and code may be longer), a
-# page that answers its question in at most 200 lines, links that lead somewhere. docs/notebook/ may be longer.
+# The form of README.md, CONTRIBUTING.md, docs/ and the READMEs of folders: prose of at most 100 columns (tables
+# and code may be longer), a page that answers its question in at most 200 lines, links that lead somewhere, names
+# of sources that are there. docs/notebook/ may be longer.
 
-pages() { (cd "$1" && ls README.md CONTRIBUTING.md docs/*.md docs/*/*.md 2>/dev/null); }
+pages() {
+    (cd "$1" && ls README.md CONTRIBUTING.md docs/*.md docs/*/*.md 2>/dev/null
+        find src tests -name node_modules -prune -o -name README.md -print 2>/dev/null)
+}
 
 # Longer than 200 lines for a reason: a whole backend as one listing, a reference of all endpoints.
 long='^docs/(adding-a-backend|api)\.md$'
@@ -65,6 +69,23 @@ broken_links() { # TREE
         }')
 }
 
+# "PAGE: NAME" of sources of ours that are named and are not there. docs/adding-*.md make new ones.
+absent_sources() { # TREE
+    (cd "$1" && {
+        find src tests include peers -name node_modules -prune -o -type f -print 2>/dev/null
+        echo stdint.h
+    } | sed 's|.*/||' | awk '
+        FILENAME == "-" { there[$0] = 1; next }
+        {
+            while (match($0, /`[a-z0-9_\/.]+\.(c|h|cu|def)`/)) {
+                name = substr($0, RSTART + 1, RLENGTH - 2)
+                sub(/.*\//, "", name)
+                if (!(name in there)) print FILENAME ": " name
+                $0 = substr($0, RSTART + RLENGTH)
+            }
+        }' - $(pages . | grep -v '^docs/adding-'))
+}
+
 status=0
 report() { # NAME FOUND
     if [ -n "$2" ]; then
@@ -77,17 +98,19 @@ report() { # NAME FOUND
 report lines_of_100_columns "$(wide_lines .)"
 report pages_of_200_lines "$(long_pages .)"
 report links_lead_somewhere "$(broken_links .)"
+report sources_are_there "$(absent_sources .)"
 
 planted=$(mktemp -d)
 trap 'rm -rf "$planted"' EXIT
 mkdir -p "$planted/docs"
 {
-    printf '# One\n[a](two.md) [b](#two) [c](#one) %s\n' "$(printf '%0120d' 0)"
+    printf '# One\n[a](two.md) [b](#two) [c](#one) `gone.c` %s\n' "$(printf '%0120d' 0)"
     yes | head -n 200
 } >"$planted/docs/one.md"
 missed=
 [ "$(wide_lines "$planted" | wc -l)" -eq 1 ] || missed="$missed wide_lines"
 [ "$(long_pages "$planted" | wc -l)" -eq 1 ] || missed="$missed long_pages"
 [ "$(broken_links "$planted" | wc -l)" -eq 2 ] || missed="$missed broken_links"
+[ "$(absent_sources "$planted" | wc -l)" -eq 1 ] || missed="$missed absent_sources"
 report sees_what_is_planted "${missed:+not seen:$missed}"
 exit $status
