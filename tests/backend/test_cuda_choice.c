@@ -288,7 +288,7 @@ TEST(products_are_chosen_by_their_size)
 
 TEST(convolutions_are_chosen_by_precision_and_size)
 {
-    expect_kernel(TRAIN("lenet", 64, "tf32"), "conv_f32_direct");
+    expect_kernel(TRAIN("lenet", 64, "tf32"), "conv_fused_f32_direct");
     expect_kernel(TRAIN("lenet", 64, "fp32"), "conv_dw_f32_small");
     expect_kernel(INFER("resnet18", 8, "fp32"), "conv_fused_f32_cuda");
     expect_kernel(INFER("resnet18", 8, "tf32"), "conv_fused_tf32_nhwc");
