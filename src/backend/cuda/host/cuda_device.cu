@@ -222,7 +222,7 @@ static void add_library(struct device_info *info, int *count, const char *name, 
 {
     if (!version)
         return;
-    struct device_software *library = &info->software[(*count)++];
+    auto *library = &info->software[(*count)++];
     library->name = name;
     snprintf(library->version, sizeof library->version, "%zu.%zu.%zu", version / 10000,
              version / 100 % 100, version % 100);
@@ -235,7 +235,7 @@ void cuda_describe(const struct device *device, struct device_info *out)
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
     *out = {};
-    snprintf(out->name, sizeof out->name, "%s", properties->name);
+    snprintf(out->name, sizeof out->name, "%.*s", DEVICE_NAME - 1, properties->name);
     out->memory_bytes = properties->totalGlobalMem;
     out->l2_bytes = (uint64_t)properties->l2CacheSize;
     out->multiprocessors = properties->multiProcessorCount;
