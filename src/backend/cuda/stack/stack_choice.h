@@ -1,4 +1,4 @@
-/* stack_choice.h: which kernel runs a whole program. */
+/* stack_choice.h: which kernel runs a whole program: rows that are asked in order. C and CUDA. */
 #ifndef PRONY_BACKEND_CUDA_STACK_CHOICE_H
 #define PRONY_BACKEND_CUDA_STACK_CHOICE_H
 
@@ -48,29 +48,62 @@ static inline bool stack_can_activate(const struct chain *chain)
     return true;
 }
 
+/* --- The rows, in the order of enum stack_kind, in which they are asked. Only a block makes
+ * probabilities: a softmax as a step's last act would slow all others. */
+typedef bool stack_takes(const struct chain *chain, int32_t batch,
+                         const struct stack_limits *limits);
+
+static inline bool stack_four_warps_takes(const struct chain *chain, int32_t batch,
+                                          const struct stack_limits *limits)
+{
+    (void)limits;
+    return warp_takes(chain, batch) && !chain->probabilities;
+}
+
+/* Plain sgd only: a warp has each weight several times, too often for another rule. */
+static inline bool stack_warp_takes(const struct chain *chain, int32_t batch,
+                                    const struct stack_limits *limits)
+{
+    return batch == 1 && chain->optimiser < 0 && stack_four_warps_takes(chain, batch, limits);
+}
+
+static inline bool stack_block_takes(const struct chain *chain, int32_t batch,
+                                     const struct stack_limits *limits)
+{
+    struct block_layout layout;
+    if (chain_widest(chain) > BLOCK_WIDTH_MOST || batch > BLOCK_THREADS_MOST)
+        return false;
+    block_lay_out(chain, batch, &layout);
+    return layout.threads <= BLOCK_THREADS_MOST && layout.shared_bytes <= limits->shared_bytes;
+}
+
+static inline bool stack_replicas_takes(const struct chain *chain, int32_t batch,
+                                        const struct stack_limits *limits)
+{
+    struct replicas_layout layout;
+    return !chain->probabilities && chain_widest(chain) <= BLOCK_WIDTH_MOST &&
+           replicas_lay_out(chain, batch, limits, &layout);
+}
+
+static inline bool stack_grid_takes(const struct chain *chain, int32_t batch,
+                                    const struct stack_limits *limits)
+{
+    struct grid_layout layout;
+    return !chain->probabilities && chain->optimiser < 0 && !chain->counts_sigmoid &&
+           grid_lay_out(chain, batch, limits, &layout);
+}
+
 static inline enum stack_kind stack_choose(const struct chain *chain, int32_t batch,
                                            const struct stack_limits *limits)
 {
-    struct block_layout block;
-    struct replicas_layout replicas;
-    struct grid_layout grid;
+    static stack_takes *const rows[] = {stack_warp_takes, stack_four_warps_takes, stack_block_takes,
+                                        stack_replicas_takes, stack_grid_takes};
     if (!stack_can_activate(chain) || (chain->probabilities && chain->loss_grad >= 0))
         return STACK_NONE;
-    /* a warp has each weight several times: too often for a rule */
-    if (warp_takes(chain, batch) && !chain->probabilities)
-        return batch == 1 && chain->optimiser < 0 ? STACK_WARP : STACK_FOUR_WARPS;
-    if (chain_widest(chain) <= BLOCK_WIDTH_MOST && batch <= BLOCK_THREADS_MOST) {
-        block_lay_out(chain, batch, &block);
-        if (block.threads <= BLOCK_THREADS_MOST && block.shared_bytes <= limits->shared_bytes)
-            return STACK_BLOCK;
-    }
-    if (chain->probabilities) /* a softmax as a step's last act would slow all others */
-        return STACK_NONE;
-    if (chain_widest(chain) <= BLOCK_WIDTH_MOST &&
-        replicas_lay_out(chain, batch, limits, &replicas))
-        return STACK_REPLICAS;
-    const bool plain = chain->optimiser < 0 && !chain->counts_sigmoid;
-    return plain && grid_lay_out(chain, batch, limits, &grid) ? STACK_GRID : STACK_NONE;
+    for (int row = 0; row < STACK_GRID; row++)
+        if (rows[row](chain, batch, limits))
+            return (enum stack_kind)(row + 1);
+    return STACK_NONE;
 }
 
 #endif
