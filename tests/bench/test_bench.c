@@ -620,6 +620,46 @@ TEST(folders_that_nobody_uses_are_removed)
     CHECK_EQUAL_INT(system(command), 0);
 }
 
+/* Where patience is too short for all of it: one step of a training, some samples of an inference.
+ * Which patience that is depends on the cores: it is looked for. */
+TEST(a_check_is_cut_to_what_patience_allows)
+{
+    enum { BATCH = 512, WIDTH = 512 };
+    struct seen seen = {0};
+    struct bench bench = make_bench(&seen);
+    struct registry both = {0};
+    registry_add(&both, &backend_ref);
+    registry_add(&both, &backend_simd);
+    bench.registry = &both;
+    for (int phase = PHASE_INFERENCE; phase <= PHASE_TRAINING; phase++) {
+        const struct task_options options = {
+            .model = "mlp:512-1024-512", .phase = (enum phase)phase, .batch = BATCH};
+        const char *cut = phase == PHASE_TRAINING ? ", 1 step" : " of 512 samples";
+        struct reference reference = {0};
+        struct task *task;
+        if (!CHECK_OK(task_open(&options, &task)))
+            continue;
+        const int32_t steps = task->check_steps;
+        const int64_t values = task->value_count;
+        for (uint64_t ns = 10000; ns < 1000000000000 && !strstr(reference.name, cut); ns *= 2) {
+            bench.patience_ns = ns;
+            task->check_steps = steps;
+            task->value_count = values;
+            reference = (struct reference){0};
+            reference_choose(&reference, &bench, task);
+        }
+        CHECK(strstr(reference.name, cut) != NULL);
+        CHECK_EQUAL_TEXT(reference.missing, "");
+        CHECK_EQUAL_INT(task->check_steps, 1);
+        if (phase == PHASE_INFERENCE)
+            CHECK(reference.batch < BATCH && task->value_count <= reference.batch * WIDTH);
+        CHECK_OK(reference_compute(&reference, task));
+        CHECK(task->has_reference);
+        task_close(task);
+    }
+    end_bench(&bench, &seen);
+}
+
 TEST(every_failed_allocation_is_survived)
 {
     static const char *const models[] = {"small"}, *const frameworks[] = {"prony", "absent"};

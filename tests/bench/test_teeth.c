@@ -224,6 +224,21 @@ TEST(faults_are_found_in_inference)
     try_zoo(PHASE_INFERENCE, NULL);
 }
 
+/* A weight that is read as it was before its update: the step after it is off by what the update is
+ * worth. In `small` that is less than what is allowed, and after full steps, too. */
+TEST(stale_weights_are_found)
+{
+    static const char *const shows[] = {"lenet", "digits_gru"};
+    for (size_t i = 0; i < sizeof shows / sizeof *shows; i++) {
+        struct task *task = NULL;
+        struct tally tally = {0};
+        if (open_task(shows[i], PHASE_TRAINING, 4, 0, NULL, &task))
+            try_entries(task, shows[i], FAULT_STALE, 1, &tally);
+        CHECK_EQUAL_INT(tally.found, takes_all() ? 3 : 2);
+        task_close(task);
+    }
+}
+
 /* A random network: its kind, depth, widths, activations and optimiser follow from the number. */
 static void write_body(FILE *file, struct rng_key key, uint32_t kind, uint32_t depth)
 {
