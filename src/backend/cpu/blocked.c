@@ -57,7 +57,7 @@ static void pack_part(const struct shape *shape, const float *canonical, float *
 }
 
 /* 16 inputs of two groups side by side, all within the matrix. Rows of a power of two share their
- * sets of L1, so whole lines are copied before they are turned. */
+ * sets of L1, so whole lines are copied before they are transposed. */
 static void pack_two(const float *from, int64_t out, float *first, float *second)
 {
     float lines[BLOCKED_LANES][2 * BLOCKED_ROWS];

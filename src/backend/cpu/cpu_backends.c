@@ -3,7 +3,7 @@
 
 void cpu_register(struct registry *registry)
 {
-    registry_add(registry, &backend_simd); /* the first that runs is what nobody has to name */
+    registry_add(registry, &backend_simd); /* the first that this machine can run is the default */
     registry_add(registry, &backend_ref);
     registry_add(registry, &backend_blas);
 }

@@ -74,7 +74,7 @@ struct whole {
     /* `calls` and `kernels` have one row per op of the program. */
     void (*prepare)(void *state, const struct program *program, const struct call *calls,
                     const struct kernel *const *kernels);
-    /* `fresh`: the parameters were changed by somebody else since its last run. */
+    /* `fresh`: another plan, or an upload, changed the parameters since its last run. */
     void (*run)(void *state, int64_t steps, bool fresh);
 };
 

@@ -84,14 +84,14 @@ static inline real activate(int32_t function, real x)
     switch (function) {
     case ACTIVATION_SIGMOID: return sigmoid(x);
     case ACTIVATION_TANH: return real_tanh(x);
-    case ACTIVATION_RELU: return x < 0 ? 0 : x; /* what is no number stays so */
+    case ACTIVATION_RELU: return x < 0 ? 0 : x; /* NaN stays NaN */
     case ACTIVATION_GELU: return x * normal_share(x);
     case ACTIVATION_SOFTPLUS: return softplus(x);
     default: return x;
     }
 }
 
-/* What is no number is not below one, nor above it, and stays. */
+/* NaN is neither below nor above: it stays NaN. */
 static inline real bounded(real x, real low, real high)
 {
     x = x < low ? low : x;

@@ -96,11 +96,11 @@ static void matmul(const struct call *call)
 {
     int64_t count = dim(call, 2, 0), rows = dim(call, 2, 1), columns = dim(call, 2, 2);
     int64_t inner = call->counts[0] / (count * rows);
-    bool turn_a = call->op->kind == OP_matmul_tn, turn_b = call->op->kind == OP_matmul_nt;
+    bool transpose_a = call->op->kind == OP_matmul_tn, transpose_b = call->op->kind == OP_matmul_nt;
     for (int64_t n = 0; n < count; n++)
-        blas_multiply(call, turn_a, turn_b, rows, columns, inner, call->op->attr.matmul.scale,
-                      reals(call, 0) + n * rows * inner, reals(call, 1) + n * inner * columns, 0,
-                      reals(call, 2) + n * rows * columns);
+        blas_multiply(call, transpose_a, transpose_b, rows, columns, inner,
+                      call->op->attr.matmul.scale, reals(call, 0) + n * rows * inner,
+                      reals(call, 1) + n * inner * columns, 0, reals(call, 2) + n * rows * columns);
 }
 
 #define ENTRIES(isa)                                                                               \

@@ -15,9 +15,9 @@
 
 enum { ROW_MAJOR = 101, PLAIN = 111, TURNED = 112 }; /* as cblas.h has them */
 
-typedef void gemm_function(int order, int turn_a, int turn_b, int m, int n, int k, float alpha,
-                           const float *a, int lda, const float *b, int ldb, float beta, float *c,
-                           int ldc);
+typedef void gemm_function(int order, int transpose_a, int transpose_b, int m, int n, int k,
+                           float alpha, const float *a, int lda, const float *b, int ldb,
+                           float beta, float *c, int ldc);
 
 /* Addresses that each thread of a library takes at once. OpenBLAS asks for them again and again
  * until it gets them: where `ulimit -v` leaves fewer, its loading never ends. */
@@ -119,12 +119,13 @@ int blas_library(void)
     return blas.library;
 }
 
-void blas_multiply(const struct call *call, bool turned_a, bool turned_b, int64_t m, int64_t n,
-                   int64_t k, float alpha, const float *a, const float *b, float beta, float *c)
+void blas_multiply(const struct call *call, bool transpose_a, bool transpose_b, int64_t m,
+                   int64_t n, int64_t k, float alpha, const float *a, const float *b, float beta,
+                   float *c)
 {
     if (blas.set_threads)
         blas.set_threads(pool_threads(call->pool));
-    blas.gemm(ROW_MAJOR, turned_a ? TURNED : PLAIN, turned_b ? TURNED : PLAIN, (int)m, (int)n,
-              (int)k, alpha, a, (int)(turned_a ? m : k), b, (int)(turned_b ? k : n), beta, c,
+    blas.gemm(ROW_MAJOR, transpose_a ? TURNED : PLAIN, transpose_b ? TURNED : PLAIN, (int)m, (int)n,
+              (int)k, alpha, a, (int)(transpose_a ? m : k), b, (int)(transpose_b ? k : n), beta, c,
               (int)n);
 }

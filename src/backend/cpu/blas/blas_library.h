@@ -13,10 +13,11 @@ enum status blas_load(void);
 enum { BLAS_OPENBLAS, BLAS_BLIS, BLAS_LIBRARIES };
 int blas_library(void);
 
-/* c[m,n] = alpha·a·b + beta·c; with `turned` an operand is the transpose of what is given. In as
+/* c[m,n] = alpha·a·b + beta·c; with `transpose` an operand is the transpose of what is given. In as
  * many threads as the call's pool has. */
-void blas_multiply(const struct call *call, bool turned_a, bool turned_b, int64_t m, int64_t n,
-                   int64_t k, float alpha, const float *a, const float *b, float beta, float *c);
+void blas_multiply(const struct call *call, bool transpose_a, bool transpose_b, int64_t m,
+                   int64_t n, int64_t k, float alpha, const float *a, const float *b, float beta,
+                   float *c);
 
 /* The kernels that multiply by it; what follows a product is for this ISA. */
 const struct kernel_list *blas_dense_list(enum isa isa);

@@ -81,7 +81,7 @@ static inline __attribute__((always_inline)) vec vec_activate(int32_t function, 
     switch (function) {
     case ACTIVATION_SIGMOID: return vec_sigmoid(x);
     case ACTIVATION_TANH: return vec_tanh(x);
-    case ACTIVATION_RELU: return vec_max(vec_zero(), x); /* the second where it is no number */
+    case ACTIVATION_RELU: return vec_max(vec_zero(), x); /* NaN stays NaN */
     default: return x;
     }
 }

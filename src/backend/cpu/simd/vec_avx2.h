@@ -71,7 +71,7 @@ static inline quad vec_fold(vec v)
     return _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
 }
 static inline __attribute__((always_inline)) void vec_fold_step(const vec *v, vec rate, float *c,
-                                                                float *turned)
+                                                                float *transposed)
 {
     const __m256i columns = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     vec rows[2];
@@ -80,10 +80,10 @@ static inline __attribute__((always_inline)) void vec_fold_step(const vec *v, ve
                           _mm256_permute2f128_ps(v[0], v[1], 0x31));
         vec_store(c, rows[half] = vec_fnma(sum, rate, vec_load(c)));
     }
-    if (!turned)
+    if (!transposed)
         return;
-    vec_store(turned, _mm256_permutevar8x32_ps(_mm256_unpacklo_ps(rows[0], rows[1]), columns));
-    vec_store(turned + VEC_LANES,
+    vec_store(transposed, _mm256_permutevar8x32_ps(_mm256_unpacklo_ps(rows[0], rows[1]), columns));
+    vec_store(transposed + VEC_LANES,
               _mm256_permutevar8x32_ps(_mm256_unpackhi_ps(rows[0], rows[1]), columns));
 }
 static inline vec vec_where_small(vec v, float limit, vec a, vec b)

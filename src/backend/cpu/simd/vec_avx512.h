@@ -82,10 +82,10 @@ static inline quad vec_fold(vec v)
                                 _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1)));
     return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
 }
-/* c[4r + k] -= rate · (the sum over the quarters of v[r] of their lane k); turned[4k + r], unless
- * it is NULL, becomes the same. */
+/* c[4r + k] -= rate · (the sum over the quarters of v[r] of their lane k); transposed[4k + r],
+ * unless it is NULL, becomes the same. */
 static inline __attribute__((always_inline)) void vec_fold_step(const vec *v, vec rate, float *c,
-                                                                float *turned)
+                                                                float *transposed)
 {
     const __m512i columns = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     vec low =
@@ -95,8 +95,8 @@ static inline __attribute__((always_inline)) void vec_fold_step(const vec *v, ve
     vec all = vec_add(_mm512_shuffle_f32x4(low, high, 0x88), _mm512_shuffle_f32x4(low, high, 0xDD));
     all = vec_fnma(all, rate, vec_load(c));
     vec_store(c, all);
-    if (turned)
-        vec_store(turned, _mm512_permutexvar_ps(columns, all));
+    if (transposed)
+        vec_store(transposed, _mm512_permutexvar_ps(columns, all));
 }
 /* out[0 … 3]: the sums of four vectors, with a third of the work of four vec_sum */
 static inline void vec_sum4(vec a, vec b, vec c, vec d, float *out)

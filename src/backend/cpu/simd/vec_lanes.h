@@ -1,7 +1,8 @@
 /* vec_lanes.h: samples into lanes and back, compiled once per ISA. A tile of `lanes` (VEC_LANES)
  * samples of a tensor [n, …] becomes [element][lane]: then whatever is the same for all samples, a
  * convolution with 6 channels of 5 columns too, fills whole vectors. Blocks of lanes × lanes are
- * turned in registers: about 5 cycles a vector, which a few multiply-adds per element pay for. */
+ * transposed in registers: about 5 cycles a vector, which a few multiply-adds per element pay for.
+ */
 #ifndef PRONY_BACKEND_CPU_SIMD_VEC_LANES_H
 #define PRONY_BACKEND_CPU_SIMD_VEC_LANES_H
 

@@ -174,15 +174,15 @@ static inline quad vec_fold(vec v)
     return vaddq_f32(v.low, v.high);
 }
 static inline __attribute__((always_inline)) void vec_fold_step(const vec *v, vec rate, float *c,
-                                                                float *turned)
+                                                                float *transposed)
 {
     float32x4x4_t rows;
     for (int r = 0; r < 4; r++) {
         rows.val[r] = vfmsq_f32(vld1q_f32(c + 4 * r), vec_fold(v[r]), rate.low);
         vst1q_f32(c + 4 * r, rows.val[r]);
     }
-    if (turned)
-        vst4q_f32(turned, rows);
+    if (transposed)
+        vst4q_f32(transposed, rows);
 }
 static inline void vec_sum4(vec a, vec b, vec c, vec d, float *out)
 {
@@ -276,7 +276,8 @@ static inline void vec_transpose(vec *v)
         v[4 + i].low = other;
     }
 }
-static inline void turn_8x8(const float *from, int64_t from_stride, float *to, int64_t to_stride)
+static inline void transpose_8x8(const float *from, int64_t from_stride, float *to,
+                                 int64_t to_stride)
 {
     vec row[8];
 #pragma GCC unroll 8

@@ -23,7 +23,7 @@ static inline float sum_span(const float *x, int64_t count)
     return vec_sum(vec_add(a, b));
 }
 
-/* What is no number is passed over; of nothing it is -∞. */
+/* NaN is passed over; without elements the largest is -∞. */
 static inline float largest_span(const float *x, int64_t count)
 {
     float most = -__builtin_inff(), lanes[VEC_LANES];
@@ -31,7 +31,7 @@ static inline float largest_span(const float *x, int64_t count)
     if (count >= VEC_LANES) {
         vec best = vec_set(most);
         for (; i + VEC_LANES <= count; i += VEC_LANES)
-            best = vec_max(vec_load_any(x + i), best); /* of two the second, if one is no number */
+            best = vec_max(vec_load_any(x + i), best); /* the second where one is NaN */
         vec_store_any(lanes, best);
         for (int k = 0; k < VEC_LANES; k++)
             most = lanes[k] > most ? lanes[k] : most;

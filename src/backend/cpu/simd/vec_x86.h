@@ -16,8 +16,8 @@ typedef __m128 quad;
 #define quad_mul _mm_mul_ps
 
 /* to[column][row] = from[row][column] */
-static inline __attribute__((always_inline)) void turn_8x8(const float *from, int64_t from_stride,
-                                                           float *to, int64_t to_stride)
+static inline __attribute__((always_inline)) void
+transpose_8x8(const float *from, int64_t from_stride, float *to, int64_t to_stride)
 {
     __m256 row[8], pair[8];
 #pragma GCC unroll 8

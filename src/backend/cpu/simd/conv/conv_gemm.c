@@ -6,10 +6,11 @@
  * never there as a whole: each panel of them is gathered from the image, into L1, when it is
  * needed (conv_patches.h), or a band of rows that has them all (conv_band.h). Pixels are in lanes
  * and weights broadcast; where few pixels would leave lanes empty (49 of 64), the product is
- * turned: outputs in lanes, patches broadcast. Of a band both are read alike, so outputs that fill
- * panels are in lanes and the rest (1 of 33) have pixels there. What follows the convolution (bias,
- * batch-norm, a second summand, a function) is done to a block of sums on its way to y. The bound
- * is FMA; gathering costs about two loads and stores per tap of a panel, which all outputs share.
+ * transposed: outputs in lanes, patches broadcast. Of a band both are read alike, so outputs that
+ * fill panels are in lanes and the rest (1 of 33) have pixels there. What follows the convolution
+ * (bias, batch-norm, a second summand, a function) is done to a block of sums on its way to y. The
+ * bound is FMA; gathering costs about two loads and stores per tap of a panel, which all outputs
+ * share.
  */
 #include "backend/cpu/simd/conv/conv_loops.h"
 #include "backend/cpu/simd/conv/conv_panels.h"
@@ -26,7 +27,7 @@ static uint64_t lay_out_member(const struct panel_job *job, char *memory,
     const struct conv_relation *r = &job->relation;
     int64_t most = r->out_group < PART_MOST ? r->out_group : PART_MOST;
     int64_t kernel = r->down.kernel * r->across.kernel;
-    int64_t width = job->turned ? PANEL_PIXELS : GEMM_COLUMNS;
+    int64_t width = job->transposed ? PANEL_PIXELS : GEMM_COLUMNS;
     uint64_t used = 0;
     member->patches =
         workspace_take(memory, &used, (PANEL_TAPS + 1) * width, sizeof *member->patches);
@@ -70,7 +71,7 @@ static int64_t block_size(const struct panel_job *job, const struct patch_phase 
 {
     if (job->band.rows)
         return job->band.rows * phase->columns;
-    int64_t panel = job->turned ? 1 : job->gemm->columns, most = PANEL_PIXELS / panel;
+    int64_t panel = job->transposed ? 1 : job->gemm->columns, most = PANEL_PIXELS / panel;
     int64_t panels = (pixels_of(job, phase) + panel - 1) / panel;
     int64_t blocks = (panels + most - 1) / most;
     return blocks ? (panels + blocks - 1) / blocks * panel : 1;
@@ -109,13 +110,13 @@ static void sum_part(const struct panel_job *job, const struct panel_member *mem
                      struct panel_block *block)
 {
     int64_t outputs = panel_part_at(job, block->first);
-    block->outputs = panel_turned(job, outputs);
-    block->turned = true;
+    block->outputs = panel_transposed(job, outputs);
+    block->transposed = true;
     if (block->outputs)
         panel_sum(job, member, block);
     block->first += block->outputs;
     block->outputs = outputs - block->outputs;
-    block->turned = false;
+    block->transposed = false;
     if (block->outputs)
         panel_sum(job, member, block);
 }
@@ -145,7 +146,7 @@ static void sum_member(void *context, int index, int members)
 
 /* Outputs in lanes, where they fill them: always with weights in blocks, otherwise where pixels
  * would leave more than a twentieth of their lanes empty. */
-static bool should_turn(const struct panel_job *job)
+static bool should_transpose(const struct panel_job *job)
 {
     const struct conv_relation *r = &job->relation;
     int64_t pixels = r->batch * r->down.steps * r->across.steps, width = job->gemm->columns;
@@ -167,8 +168,8 @@ static void choose_form(struct panel_job *job)
 {
     struct conv_band flat =
         band_flat(&job->relation, PANEL_PIXELS, PANEL_TAPS, (int64_t)PANEL_TAPS * GEMM_COLUMNS);
-    job->turned = should_turn(job);
-    if (job->turned)
+    job->transposed = should_transpose(job);
+    if (job->transposed)
         job->band = band_of(&job->relation, PANEL_PIXELS, PANEL_TAPS,
                             (int64_t)PANEL_TAPS * PANEL_PIXELS, job->gemm->rows);
     else if (flat_suits(job, &flat))

@@ -3,7 +3,7 @@
  *
  *     dw[output, tap] = dy[output, pixel] · patches[tap, pixel]ᵀ
  *
- * over the pixels of all samples, one group at a time; or turned, for gradients in blocks
+ * over the pixels of all samples, one group at a time; or transposed, for gradients in blocks
  * (blocked.h). A block of pixels of dy is packed once for all taps; the patches of some taps at
  * these pixels are gathered (conv_patches.h) and packed in L1. Threads share the taps, so that each
  * gradient is one thread's sum. */
@@ -99,7 +99,7 @@ static void pack_slopes(const struct job_wgrad *job, const struct member *member
     }
 }
 
-/* The patches of a panel of taps, turned, times dy of all outputs. */
+/* The patches of a panel of taps, transposed, times dy of all outputs. */
 static void wgrad_taps(const struct job_wgrad *job, const struct member *member, int64_t group,
                        int64_t pixels, int64_t tap, int64_t taps, bool add)
 {

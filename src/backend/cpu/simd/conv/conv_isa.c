@@ -174,8 +174,9 @@ INLINE void finish_square(const struct conv_after *after, int64_t output, int64_
     }
 }
 
-static void finish_turned(const struct conv_after *after, int64_t output, int64_t place,
-                          int64_t plane, const float *sums, int64_t lead, int64_t count, float *y)
+static void finish_transposed(const struct conv_after *after, int64_t output, int64_t place,
+                              int64_t plane, const float *sums, int64_t lead, int64_t count,
+                              float *y)
 {
 #define FINISH(name)                                                                               \
     case ACTIVATION_##name:                                                                        \
@@ -303,7 +304,7 @@ const struct conv_kernels ISA(conv_kernels) = {
     .to_samples = lanes_to_samples,
     .gather = gather,
     .finish = finish,
-    .finish_turned = finish_turned,
+    .finish_transposed = finish_transposed,
     .pick_rows = pick_rows,
     .flat_sum = flat_sum,
     .flat_wgrad = flat_wgrad,

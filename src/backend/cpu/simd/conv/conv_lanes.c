@@ -3,8 +3,8 @@
  * outputs, and the threads that share them. What an ISA does differently is in its struct
  * conv_kernels.
  *
- * A band of the source is turned into lanes with its padding around it, so that no tap needs a
- * check; a target band is summed in lanes and turned back. Only bands are ever copied. */
+ * A band of the source is transposed into lanes with its padding around it, so that no tap needs a
+ * check; a target band is summed in lanes and transposed back. Only bands are ever copied. */
 #include "backend/cpu/simd/conv/conv_loops.h"
 #include "backend/cpu/simd/workspace.h"
 #include "backend/cpu/team.h"

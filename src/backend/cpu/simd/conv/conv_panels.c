@@ -11,23 +11,25 @@ bool panel_packs(const struct panel_job *job)
     return !job->blocked || job->relation.transposed || job->gemm->columns != BLOCKED_PANEL;
 }
 
-int64_t panel_turned(const struct panel_job *job, int64_t outputs)
+int64_t panel_transposed(const struct panel_job *job, int64_t outputs)
 {
-    return job->band.rows || job->turned ? outputs / job->gemm->columns * job->gemm->columns : 0;
+    return job->band.rows || job->transposed ? outputs / job->gemm->columns * job->gemm->columns
+                                             : 0;
 }
 
 /* Of so many outputs, those of the panel of weights that begins with number `first`. */
 static int64_t panel_outputs(const struct panel_job *job, int64_t outputs, int64_t first)
 {
-    int64_t turned = panel_turned(job, outputs);
-    if (first < turned)
+    int64_t transposed = panel_transposed(job, outputs);
+    if (first < transposed)
         return job->gemm->columns;
-    return even_part(outputs - turned, job->gemm->rows, first - turned);
+    return even_part(outputs - transposed, job->gemm->rows, first - transposed);
 }
 
 int64_t panel_part(const struct panel_job *job)
 {
-    int64_t panel = panel_turned(job, job->gemm->columns) ? job->gemm->columns : job->gemm->rows;
+    int64_t panel =
+        panel_transposed(job, job->gemm->columns) ? job->gemm->columns : job->gemm->rows;
     int64_t panels = (job->relation.out_group + panel - 1) / panel;
     return (panels + job->parts - 1) / job->parts * panel;
 }
@@ -48,7 +50,7 @@ float *panel_weights(const struct panel_job *job, const struct panel_block *bloc
 }
 
 /* A panel of weights in blocks, for outputs from number `first` on: copied for a convolution;
- * turned for a transposed one, whose outputs are the other's inputs. */
+ * flipped for a transposed one, whose outputs are the other's inputs. */
 static void pack_blocked(const struct panel_job *job, const struct patch_phase *phase,
                          int64_t first, int64_t outputs, float *to)
 {
@@ -67,10 +69,10 @@ static void pack_blocked(const struct panel_job *job, const struct patch_phase *
                 w + c * r->out_group * kernel +
                 (first * kernel + job->taps[phase->first + k].place) * BLOCKED_PANEL;
             float *panel = to + (c * phase->count + k) * outputs;
-            for (int64_t i = 0; i < outputs && job->turned; i += lanes)
+            for (int64_t i = 0; i < outputs && job->transposed; i += lanes)
                 job->gemm->pack(from + i * kernel * BLOCKED_PANEL, kernel * BLOCKED_PANEL, 1, lanes,
                                 BLOCKED_PANEL, panel + i, phase->count * outputs);
-            for (int64_t i = 0; i < outputs && !job->turned; i++)
+            for (int64_t i = 0; i < outputs && !job->transposed; i++)
                 for (int64_t o = 0; o < BLOCKED_PANEL; o++)
                     panel[o * phase->count * outputs + i] = from[i * kernel * BLOCKED_PANEL + o];
         }

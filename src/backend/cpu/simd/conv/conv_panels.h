@@ -20,7 +20,7 @@ struct panel_job {
     const float *x, *w;
     float *y;
     int64_t parts; /* that the outputs of a group are divided into */
-    bool turned;
+    bool transposed;
     bool blocked; /* the weights */
     bool few;     /* pixels */
     struct conv_band band;
@@ -34,9 +34,9 @@ struct panel_job {
 
 /* What a thread has. */
 struct panel_member {
-    float *patches; /* [PANEL_TAPS][columns], turned [PANEL_TAPS][PANEL_PIXELS]; a vector behind it.
-                       Or a band of some channels */
-    float *sums;    /* [outputs][PANEL_PIXELS], turned [pixels][outputs] */
+    float *patches; /* [PANEL_TAPS][columns], transposed [PANEL_TAPS][PANEL_PIXELS]; a vector behind
+                       it. Or a band of some channels */
+    float *sums;    /* [outputs][PANEL_PIXELS], transposed [pixels][outputs] */
     struct conv_piece *pieces; /* of each panel of a block … */
     int64_t *counts;           /* … and how many a tap has there */
     struct patch_run *runs;
@@ -48,10 +48,10 @@ struct panel_block {
     int64_t group;
     int64_t first, outputs; /* in the group */
     int64_t pixel, pixels;
-    bool turned;
+    bool transposed;
 };
 
-/* Must the weights be packed? Blocks are what a turned product of 32 outputs reads. */
+/* Must the weights be packed? Blocks are what a transposed product of 32 outputs reads. */
 bool panel_packs(const struct panel_job *job);
 /* Packs the weights, as a task of a pool: each thread its share of every block's panels. */
 void panel_pack(void *job, int index, int members);
@@ -60,7 +60,7 @@ void panel_pack(void *job, int index, int members);
 int64_t panel_part(const struct panel_job *job);
 int64_t panel_part_at(const struct panel_job *job, int64_t first);
 /* Of so many outputs, those that are in lanes: of a band all that fill panels. */
-int64_t panel_turned(const struct panel_job *job, int64_t outputs);
+int64_t panel_transposed(const struct panel_job *job, int64_t outputs);
 /* Where the packed weights of a block are. */
 float *panel_weights(const struct panel_job *job, const struct panel_block *block);
 

@@ -1,6 +1,6 @@
 /* conv_panels_sum.c: the product of a block of pixels, in one of three forms: pixels in lanes, by
- * panels of patches (plain) or from a band (flat), and outputs in lanes (turned). What follows the
- * convolution is done to the sums on their way to y. */
+ * panels of patches (plain) or from a band (flat), and outputs in lanes (transposed). What follows
+ * the convolution is done to the sums on their way to y. */
 #include "backend/cpu/simd/conv/conv_panels.h"
 #include "backend/cpu/team.h"
 
@@ -14,13 +14,13 @@ static void place_run(const struct panel_job *job, const struct panel_member *me
     const struct conv_relation *r = &job->relation;
     int64_t image = r->down.out * r->across.out, across = r->across.every, outputs = block->outputs;
     int64_t first = block->group * r->out_group + block->first, lanes = job->conv->lanes;
-    const float *sums = member->sums + (block->turned ? run->at * outputs : run->at);
-    int64_t down = block->turned ? 1 : PANEL_PIXELS; /* in sums */
-    int64_t right = block->turned ? outputs : 1;
-    if (across == 1 && block->turned)
+    const float *sums = member->sums + (block->transposed ? run->at * outputs : run->at);
+    int64_t down = block->transposed ? 1 : PANEL_PIXELS; /* in sums */
+    int64_t right = block->transposed ? outputs : 1;
+    if (across == 1 && block->transposed)
         for (int64_t o = 0; o < outputs; o += lanes)
-            job->conv->finish_turned(&job->after, first + o, place + o * image, image, sums + o,
-                                     outputs, run->length, job->y);
+            job->conv->finish_transposed(&job->after, first + o, place + o * image, image, sums + o,
+                                         outputs, run->length, job->y);
     else if (across == 1)
         for (int64_t o = 0; o < outputs; o++)
             job->conv->finish(&job->after, first + o, place + o * image, sums + o * PANEL_PIXELS,
@@ -39,7 +39,7 @@ static void place_sums(const struct panel_job *job, const struct panel_member *m
     const struct patch_phase *phase = block->phase;
     int64_t down = r->down.every, across = r->across.every, image = r->down.out * r->across.out;
     int64_t output = block->group * r->out_group + block->first;
-    bool flat = job->band.rows && !block->turned;
+    bool flat = job->band.rows && !block->transposed;
     bool plain = down * across == 1 && !flat; /* whole images lie as they are computed */
     int64_t rows = plain ? 1 : phase->rows, columns = plain ? image : phase->columns;
     int64_t runs =
@@ -120,7 +120,7 @@ static void sum_plain(const struct panel_job *job, const struct panel_member *me
     }
 }
 
-/* The same from a band, whose rows are one run: what is summed between them is nobody's. */
+/* The same from a band, whose rows are one run: sums between the rows are dropped. */
 static void sum_flat(const struct panel_job *job, const struct panel_member *member,
                      const struct panel_block *block)
 {
@@ -175,9 +175,9 @@ static void sum_panel(const struct panel_job *job, const struct panel_member *me
 }
 
 /* What of the source a block needs: the patches of its pixels, or their band. */
-static struct conv_gather gather_turned(const struct panel_job *job,
-                                        const struct panel_member *member,
-                                        const struct panel_block *block)
+static struct conv_gather gather_transposed(const struct panel_job *job,
+                                            const struct panel_member *member,
+                                            const struct panel_block *block)
 {
     if (job->band.rows)
         return gather_band(job, member, block);
@@ -189,14 +189,14 @@ static struct conv_gather gather_turned(const struct panel_job *job,
 
 /* The same, outputs in lanes: a piece of the taps of all pixels, then a panel of weights at a time.
  */
-static void sum_turned(const struct panel_job *job, const struct panel_member *member,
-                       const struct panel_block *block)
+static void sum_transposed(const struct panel_job *job, const struct panel_member *member,
+                           const struct panel_block *block)
 {
     const struct conv_band *band = &job->band;
     int64_t channels = job->relation.in_group, kernel = block->phase->count, taps;
     int64_t width = job->gemm->columns, all = channels * kernel;
     const float *weights = panel_weights(job, block);
-    struct conv_gather gather = gather_turned(job, member, block);
+    struct conv_gather gather = gather_transposed(job, member, block);
     for (int64_t k = 0; k < all; k += taps) {
         if (band->rows) {
             int64_t some = even_part(channels, band->channels, k / kernel);
@@ -231,8 +231,8 @@ void panel_sum(const struct panel_job *job, const struct panel_member *member,
 {
     if (!block->phase->count) /* no tap ever meets these pixels */
         memset(member->sums, 0, (size_t)(block->outputs * PANEL_PIXELS) * sizeof *member->sums);
-    else if (block->turned)
-        sum_turned(job, member, block);
+    else if (block->transposed)
+        sum_transposed(job, member, block);
     else if (job->band.rows)
         sum_flat(job, member, block);
     else

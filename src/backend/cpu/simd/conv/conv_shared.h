@@ -82,8 +82,9 @@ struct conv_kernels {
     void (*finish)(const struct conv_after *after, int64_t output, int64_t place, const float *sums,
                    int64_t count, float *y);
     /* The same for `lanes` outputs, `plane` apart in y, from sums [pixel][lead]. */
-    void (*finish_turned)(const struct conv_after *after, int64_t output, int64_t place,
-                          int64_t plane, const float *sums, int64_t lead, int64_t count, float *y);
+    void (*finish_transposed)(const struct conv_after *after, int64_t output, int64_t place,
+                              int64_t plane, const float *sums, int64_t lead, int64_t count,
+                              float *y);
     /* to[r · pitch + i] = x[r · line + i · stride] */
     void (*pick_rows)(const float *x, int64_t line, int64_t stride, int64_t rows, int64_t count,
                       float *to, int64_t pitch);

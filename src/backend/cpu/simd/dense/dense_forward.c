@@ -1,6 +1,6 @@
 /* dense_forward.c: y = f(x·w + b) over blocked weights: blocks of samples, chunks of inputs, groups
- * of outputs. Samples that fill vectors are turned, so that vectors run along them; few of them are
- * dot products, which the reading of the weights bounds. */
+ * of outputs. Samples that fill vectors are transposed, so that vectors run along them; few of them
+ * are dot products, which the reading of the weights bounds. */
 #include "backend/cpu/simd/dense/dense_loops.h"
 #include "backend/cpu/team.h"
 
@@ -8,13 +8,13 @@
 
 enum { L1_VECTORS = 512 }; /* of inputs that stay there while weights pass */
 
-/* Samples on their way forward through a chunk of the inputs. The first `lanes` are turned, so that
- * vectors run along the samples; the rest, too few to fill a vector, are dot products. */
+/* Samples on their way forward through a chunk of the inputs. The first `lanes` are transposed, so
+ * that vectors run along the samples; the rest, too few to fill a vector, are dot products. */
 struct forward {
     const float *x;
     float *y;
     int64_t lanes, vectors, rest; /* samples, in so many vectors; samples */
-    float *xt, *xs;               /* inputs: turned, and of the rest */
+    float *xt, *xs;               /* inputs: transposed, and of the rest */
     float *ys;                    /* sums: [group][tile][8 rows][samples of the tile] */
     float *sums;                  /* sums of the rest: [group][8 rows][sample] */
     int64_t from, width;          /* the chunk's inputs */
@@ -28,7 +28,8 @@ static void pack_inputs(const struct dense_job *job, const struct forward *block
         tile = even_part(block->vectors, DENSE_LANES, v);
         int64_t n = v * L, samples = block->lanes - n < tile * L ? block->lanes - n : tile * L;
         float *to = block->xt + n * block->width;
-        job->kernels->turn(block->x + n * job->in + from, job->in, samples, have, to, tile * L);
+        job->kernels->transpose(block->x + n * job->in + from, job->in, samples, have, to,
+                                tile * L);
         memset(to + have * tile * L, 0, (size_t)((block->width - have) * tile * L) * sizeof *to);
     }
     if (block->rest)
@@ -53,7 +54,7 @@ static void dot_rest(const struct dense_job *job, const struct forward *block, i
         sums[k] += more[k];
 }
 
-/* A group's outputs are complete: to their places in y, those that were turned finished. */
+/* A group's outputs are complete: to their places in y, those that were transposed finished. */
 static void store_group(const struct dense_job *job, const struct forward *block, int64_t o,
                         const float *bias, float *ys, const float *sums)
 {
@@ -63,8 +64,8 @@ static void store_group(const struct dense_job *job, const struct forward *block
     for (int64_t v = 0; v < block->vectors; v += tile) {
         tile = even_part(block->vectors, DENSE_LANES, v);
         int64_t n = v * L, samples = block->lanes - n < tile * L ? block->lanes - n : tile * L;
-        job->kernels->turn(ys + n * BLOCKED_ROWS, tile * L, rows, samples,
-                           block->y + n * job->out + o, job->out);
+        job->kernels->transpose(ys + n * BLOCKED_ROWS, tile * L, rows, samples,
+                                block->y + n * job->out + o, job->out);
     }
     for (int64_t n = 0; n < block->rest; n++)
         for (int64_t r = 0; r < rows; r++)

@@ -375,21 +375,22 @@ INLINE void outer_vectors(float *w, int64_t below, const float *dy, const float 
                           add);
 }
 
-static void turn_narrow(const float *from, int64_t from_stride, int64_t rows, int64_t columns,
-                        float *to, int64_t to_stride)
+static void transpose_narrow(const float *from, int64_t from_stride, int64_t rows, int64_t columns,
+                             float *to, int64_t to_stride)
 {
     int64_t whole_rows = rows / 8 * 8, whole_columns = columns / 8 * 8;
     for (int64_t r = 0; r < whole_rows; r += 8)
         for (int64_t c = 0; c < whole_columns; c += 8)
-            turn_8x8(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
+            transpose_8x8(from + r * from_stride + c, from_stride, to + c * to_stride + r,
+                          to_stride);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = r < whole_rows ? whole_columns : 0; c < columns; c++)
             to[c * to_stride + r] = from[r * from_stride + c];
 }
 
 /* Whole squares of VEC_LANES, then what is left at the right and below. */
-static void turn(const float *from, int64_t from_stride, int64_t rows, int64_t columns, float *to,
-                 int64_t to_stride)
+static void transpose(const float *from, int64_t from_stride, int64_t rows, int64_t columns,
+                      float *to, int64_t to_stride)
 {
     int64_t high = rows / VEC_LANES * VEC_LANES, wide = columns / VEC_LANES * VEC_LANES;
     for (int64_t r = 0; r < high; r += VEC_LANES)
@@ -403,8 +404,10 @@ static void turn(const float *from, int64_t from_stride, int64_t rows, int64_t c
             for (int i = 0; i < VEC_LANES; i++)
                 vec_store_any(to + (c + i) * to_stride + r, square[i]);
         }
-    turn_narrow(from + wide, from_stride, high, columns - wide, to + wide * to_stride, to_stride);
-    turn_narrow(from + high * from_stride, from_stride, rows - high, columns, to + high, to_stride);
+    transpose_narrow(from + wide, from_stride, high, columns - wide, to + wide * to_stride,
+                     to_stride);
+    transpose_narrow(from + high * from_stride, from_stride, rows - high, columns, to + high,
+                     to_stride);
 }
 
 /* The kernels by number of samples, 1 to DENSE_TILE. */
@@ -492,7 +495,7 @@ const struct dense_kernels ISA(dense_kernels) = {
              [3] = {BY_TILE_SAMPLES(BACK_3)}},
     .outer_set = {NULL, outer_set_1, outer_set_2, outer_set_3},
     .outer_add = {NULL, outer_add_1, outer_add_2, outer_add_3},
-    .turn = turn,
+    .transpose = transpose,
     .activate = activate_span,
     .update = ISA(update_span),
 };

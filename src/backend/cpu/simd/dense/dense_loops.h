@@ -62,8 +62,8 @@ static inline void dense_finish(const struct dense_job *job, float *y, int64_t c
         job->kernels->activate(job->activation, y, y, count);
 }
 
-/* Floats a thread needs. Forward: x of a chunk, turned and not, and y turned. Backward: x of a
- * chunk, dx, dy, and a group's gradient. */
+/* Floats a thread needs. Forward: x of a chunk, transposed and not, and y transposed. Backward: x
+ * of a chunk, dx, dy, and a group's gradient. */
 uint64_t dense_member_floats(int64_t batch, int64_t in, int64_t out);
 
 /* xs[vector][sample][16] = scale·x, zero where the input ends. */

@@ -72,8 +72,8 @@ struct dense_kernels {
                                                      int64_t batch, const float *fetch);
     dense_outer *outer_set[DENSE_LANES + 1], *outer_add[DENSE_LANES + 1];
     /* to[column][row] = from[row][column] */
-    void (*turn)(const float *from, int64_t from_stride, int64_t rows, int64_t columns, float *to,
-                 int64_t to_stride);
+    void (*transpose)(const float *from, int64_t from_stride, int64_t rows, int64_t columns,
+                      float *to, int64_t to_stride);
     /* y = f(x) for functions without an alpha; x may be y */
     void (*activate)(int32_t function, const float *x, float *y, int64_t count);
     dense_span *update;

@@ -1,8 +1,8 @@
 /* dense_small_isa.c: the dense family where the weights are too few to be kept in blocks (fewer
  * than BLOCKED_LEAST), compiled once per ISA.
  *
- * So few weights are copied to the stack by every call, turned or not, with rows of whole vectors:
- * whichever of the two dimensions is longer fills the lanes.
+ * So few weights are copied to the stack by every call, transposed or not, with rows of whole
+ * vectors: whichever of the two dimensions is longer fills the lanes.
  *
  *   along    results in lanes: a few samples' sums in registers, one broadcast a sample and row
  *   across   inputs in lanes: a few dot products a sample

@@ -159,9 +159,9 @@ static void items_transpose(const struct call *call, int64_t from, int64_t to)
     }
 }
 
-/* The same with single elements: squares of them are turned in registers. Items are columns of x,
- * which are rows of y. */
-static void items_turn(const struct call *call, int64_t from, int64_t to)
+/* The same with single elements: squares of them are transposed in registers. Items are columns of
+ * x, which are rows of y. */
+static void items_transpose_elements(const struct call *call, int64_t from, int64_t to)
 {
     int64_t first = dim(call, 0, 1), second = dim(call, 0, 2), columns;
     _Alignas(64) float square[VEC_LANES * VEC_LANES];
@@ -387,7 +387,7 @@ static void run_transpose(const struct call *call)
     if (inner > 1)
         run_items(call, items_transpose, count / inner, 1, 2 * count);
     else
-        run_items(call, items_turn, count / dim(call, 0, 1), VEC_LANES, 2 * count);
+        run_items(call, items_transpose_elements, count / dim(call, 0, 1), VEC_LANES, 2 * count);
 }
 
 static void run_concat(const struct call *call)

@@ -93,7 +93,7 @@ INLINE void put(float *out, vec v, int64_t left, int64_t lead)
         vec_store_part(out, v, lead);
 }
 
-/* Where the panel's elements lie side by side they are copied, else turned in registers. */
+/* Where the panel's elements lie side by side they are copied, else transposed in registers. */
 static void pack(const float *x, int64_t across, int64_t along, int64_t width, int64_t count,
                  float *out, int64_t lead)
 {

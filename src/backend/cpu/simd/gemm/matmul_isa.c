@@ -45,15 +45,15 @@ static void run_products(const struct call *call, bool small)
 {
     const int64_t *y = call->tensors[2]->shape.dim, rows = y[1], columns = y[2];
     int64_t inner = call->counts[0] / (y[0] * rows);
-    bool turn_a = call->op->kind == OP_matmul_tn, turn_b = call->op->kind == OP_matmul_nt;
+    bool transpose_a = call->op->kind == OP_matmul_tn, transpose_b = call->op->kind == OP_matmul_nt;
     struct job_matmul job = {
         .first =
             {
                 .rows = rows,
                 .inner = inner,
                 .columns = columns,
-                .a = {call->data[0], turn_a ? 1 : inner, turn_a ? rows : 1},
-                .b = {call->data[1], turn_b ? 1 : columns, turn_b ? inner : 1},
+                .a = {call->data[0], transpose_a ? 1 : inner, transpose_a ? rows : 1},
+                .b = {call->data[1], transpose_b ? 1 : columns, transpose_b ? inner : 1},
                 .c = call->data[2],
                 .stride = columns,
                 .scale = call->op->attr.matmul.scale,

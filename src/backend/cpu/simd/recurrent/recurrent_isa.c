@@ -5,7 +5,7 @@
 #include "backend/cpu/simd/vec.h"
 #include "backend/cpu/simd/vec_activate.h"
 
-/* Where no gates are kept nobody needs to know them one by one. */
+/* Inference keeps no gates, so they need not be computed one by one. */
 static void lstm_state(const struct recurrent_step *s)
 {
     for (int64_t k = 0; k < s->units; k += VEC_LANES) {

@@ -12,7 +12,7 @@ const char *stack_supports(const struct program *program)
     const struct chain *chain = program->stack;
     if (!chain)
         return "it is no stack of dense layers";
-    int64_t weights = 0, turned = 0;
+    int64_t weights = 0, transposed = 0;
     for (int32_t l = 0; l < chain->layers; l++) {
         const struct chain_layer *layer = &chain->layer[l];
         if (layer->in > STACK_WIDTH || layer->out > STACK_WIDTH)
@@ -20,9 +20,9 @@ const char *stack_supports(const struct program *program)
         if (layer->activation > ACTIVATION_RELU)
             return "an activation is none of sigmoid, tanh, relu";
         weights += (int64_t)layer->in * layer->out;
-        turned += chain->optimiser >= 0 && l > 0 ? (int64_t)layer->in * layer->out : 0;
+        transposed += chain->optimiser >= 0 && l > 0 ? (int64_t)layer->in * layer->out : 0;
     }
-    if (weights + turned > STACK_WEIGHTS)
+    if (weights + transposed > STACK_WEIGHTS)
         return "it has too many weights";
     if (program->batch * weights > STACK_WORK)
         return "the batch is not small for so many weights";
@@ -322,7 +322,7 @@ static void write_layer(const struct stack *stack, const struct stack_layer *lay
 }
 
 /* Makes the form for the way back the same as that for the way forward. */
-static void turn_weights(const struct stack *stack)
+static void transpose_weights(const struct stack *stack)
 {
     float *params = stack->layer[0].w;
     for (int64_t p = 0; p < stack->pairs; p++)
@@ -333,7 +333,7 @@ void stack_update(struct stack *stack)
 {
     stack->rate = stack_rate(stack);
     stack->optimiser(&stack->update);
-    turn_weights(stack);
+    transpose_weights(stack);
 }
 
 void stack_run(void *state, int64_t steps, bool fresh)
@@ -343,7 +343,7 @@ void stack_run(void *state, int64_t steps, bool fresh)
         for (int64_t k = 0; k <= stack->states; k++)
             read_layer(stack, &stack->layer[l], k);
     if (fresh && stack->trains)
-        turn_weights(stack);
+        transpose_weights(stack);
     stack->run(stack, steps);
     for (int32_t l = 0; stack->trains && l < stack->layers; l++)
         for (int64_t k = 0; k <= stack->states; k++)

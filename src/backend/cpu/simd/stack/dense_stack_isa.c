@@ -94,7 +94,7 @@ static inline vec narrow_loss(struct stack *stack, vec y, int32_t row, vec scale
     return vec_mul(error, scale);
 }
 
-/* A single number is not written as part of a vector: who reads it next would have to wait. */
+/* A single number is not written as part of a vector: its next reader would wait for the store. */
 static inline void narrow_store(const struct stack *stack, float *to, vec y, int32_t count)
 {
     if (count == 1)

@@ -1,4 +1,4 @@
-/* test_tiny.c: tiny networks, which the simd backend runs by one kernel: the same
+/* test_stack.c: small stacks of dense layers, which the simd backend runs by one kernel: the same
  * losses, counts, outputs and weights, for any sizes, and the same bits however its steps are
  * divided into runs. */
 #include "core/pass/fuse.h"
