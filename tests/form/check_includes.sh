@@ -7,7 +7,6 @@ base
 core       base
 nn         core base
 backend/*  core base
-comm       core base
 profile    core base
 data       base
 record     base
@@ -18,7 +17,6 @@ bench      library train estimate profile nn data record core base
 store      record base
 finding    store record base
 guide      finding store record base
-serve      nn core record base
 cli        *
 '
 
