@@ -1,30 +1,22 @@
 /* bench_table.c: see bench_table.h. */
 #include "cli/show/bench_table.h"
+#include "record/tables/table.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { TIME_WIDTH = 10, SPREAD_WIDTH = 7, RATE_WIDTH = 11, FLOOR_WIDTH = 11, CHECK_WIDTH = 6 };
 
-/* How wide UTF-8 text is on a screen: continuation bytes take no place. */
-static int text_width(const char *text)
-{
-    int width = 0;
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xC0) != 0x80;
-    return width;
-}
-
 static void add_left(struct text *out, const char *value, int width)
 {
-    text_printf(out, "%s%*s  ", value, width > text_width(value) ? width - text_width(value) : 0,
-                "");
+    text_printf(out, "%s%*s  ", value,
+                width > (int)table_width(value) ? width - (int)table_width(value) : 0, "");
 }
 
 static void add_right(struct text *out, const char *value, int width)
 {
-    text_printf(out, "%*s%s  ", width > text_width(value) ? width - text_width(value) : 0, "",
-                value);
+    text_printf(out, "%*s%s  ",
+                width > (int)table_width(value) ? width - (int)table_width(value) : 0, "", value);
 }
 
 void bench_table_start(struct bench_table *table, const struct sweep *sweep)
@@ -36,12 +28,12 @@ void bench_table_start(struct bench_table *table, const struct sweep *sweep)
         bool opposed =
             sweep->against && (way ? i == AXIS_through : i == AXIS_framework || i == AXIS_backend);
         table->shown[i] = list->count > 1 || opposed;
-        table->width[i] = text_width(axes[i].key);
+        table->width[i] = (int)table_width(axes[i].key);
         for (int j = 0; j < list->count; j++)
-            if (text_width(list->values[j]) > table->width[i])
-                table->width[i] = text_width(list->values[j]);
-        if (opposed && text_width(sweep->against) > table->width[i])
-            table->width[i] = text_width(sweep->against);
+            if ((int)table_width(list->values[j]) > table->width[i])
+                table->width[i] = (int)table_width(list->values[j]);
+        if (opposed && (int)table_width(sweep->against) > table->width[i])
+            table->width[i] = (int)table_width(sweep->against);
     }
 }
 

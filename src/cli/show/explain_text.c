@@ -1,5 +1,6 @@
 /* explain_text.c: a program as a table that fits its reader: an op a line, then sums and memory. */
 #include "cli/show/explained.h"
+#include "record/tables/table.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -45,15 +46,6 @@ static void print_shape(const struct program *program, const struct op *op, stru
     }
 }
 
-/* Columns of UTF-8 text: `×` is one. */
-static int width_of(const char *text)
-{
-    int width = 0;
-    for (; *text; text++)
-        width += (*text & 0xC0) != 0x80;
-    return width;
-}
-
 /* The kernel and, when it is several launches a step, how many: "gemm_f32_cuda ×2". */
 static void print_kernel(const struct explained *explained, int32_t o, struct text *out)
 {
@@ -75,9 +67,9 @@ static void print_op(const struct explained *explained, int32_t o, struct text *
     print_call(program, op, &call);
     uint64_t flop = op_flop(program, op), bytes = op_bytes(program, op);
     text_printf(out, "  %-9s %s%*s %12" PRIu64 " %12" PRIu64 " %7.2f  %s%*s %s%s%s%s\n",
-                part_name(op->part), text_of(&shape), 20 - width_of(text_of(&shape)), "", flop,
-                bytes, explained_intensity(flop, bytes), text_of(&kernel),
-                explained->plan ? 24 - width_of(text_of(&kernel)) : 0, "", text_of(&call),
+                part_name(op->part), text_of(&shape), 20 - (int)table_width(text_of(&shape)), "",
+                flop, bytes, explained_intensity(flop, bytes), text_of(&kernel),
+                explained->plan ? 24 - (int)table_width(text_of(&kernel)) : 0, "", text_of(&call),
                 *op->made_by ? "   [" : "", op->made_by, *op->made_by ? "]" : "");
     text_free(&shape);
     text_free(&kernel);

@@ -2,6 +2,7 @@
 #include "cli/show/profile_output.h"
 
 #include "base/json.h"
+#include "record/tables/table.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -36,18 +37,9 @@ static struct figures part_figures(const struct profile *profile, enum part part
     return sum;
 }
 
-/* Columns of UTF-8 text. */
-static int width_of(const char *text)
-{
-    int width = 0;
-    for (; *text; text++)
-        width += (*text & 0xC0) != 0x80;
-    return width;
-}
-
 static void add_right(struct text *out, struct text *cell, int width)
 {
-    int used = width_of(text_of(cell));
+    int used = (int)table_width(text_of(cell));
     text_printf(out, "%*s%s", width > used ? width - used : 1, "", text_of(cell));
     text_clear(cell);
 }
