@@ -625,6 +625,8 @@ TEST(folders_that_nobody_uses_are_removed)
 TEST(a_check_is_cut_to_what_patience_allows)
 {
     enum { BATCH = 512, WIDTH = 512 };
+    if (backend_simd.probe() != STATUS_OK)
+        SKIP("%s", status_message());
     struct seen seen = {0};
     struct bench bench = make_bench(&seen);
     struct registry both = {0};

@@ -102,6 +102,8 @@ static bool learns(const struct task *task, int32_t entry)
 
 TEST(in_low_precision_rounding_is_right_and_mistakes_are_wrong)
 {
+    if (backend_simd.probe() != STATUS_OK)
+        SKIP("%s", status_message());
     struct task *task, *other;
     struct outcome rounded, swapped;
     double error;

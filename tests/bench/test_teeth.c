@@ -216,11 +216,15 @@ static void try_zoo(enum phase phase, const char *precision)
 
 TEST(faults_are_found_in_training)
 {
+    if (backend_simd.probe() != STATUS_OK)
+        SKIP("%s", status_message());
     try_zoo(PHASE_TRAINING, NULL);
 }
 
 TEST(faults_are_found_in_inference)
 {
+    if (backend_simd.probe() != STATUS_OK)
+        SKIP("%s", status_message());
     try_zoo(PHASE_INFERENCE, NULL);
 }
 
@@ -228,6 +232,8 @@ TEST(faults_are_found_in_inference)
  * worth. In `small` that is less than what is allowed, and after full steps, too. */
 TEST(stale_weights_are_found)
 {
+    if (backend_simd.probe() != STATUS_OK)
+        SKIP("%s", status_message());
     static const char *const shows[] = {"lenet", "digits_gru"};
     for (size_t i = 0; i < sizeof shows / sizeof *shows; i++) {
         struct task *task = NULL;

@@ -81,7 +81,8 @@ static enum status reference_cut(struct reference *reference, const struct bench
 
     if (task->phase == PHASE_TRAINING && seconds / task->check_steps <= patience) {
         task->check_steps = 1;
-        snprintf(reference->name, sizeof reference->name, "simd/avx2, unfused, 1 step");
+        snprintf(reference->name, sizeof reference->name, "simd/%s, unfused, 1 step",
+                 isa_name(reference->options.device.isa));
         return STATUS_OK;
     }
     if (task->phase == PHASE_INFERENCE && share * task->batch >= 1) {
@@ -91,8 +92,8 @@ static enum status reference_cut(struct reference *reference, const struct bench
         task->check_steps = 1;
         if (task->value_count > reference->batch * width)
             task->value_count = reference->batch * width;
-        snprintf(reference->name, sizeof reference->name, "simd/avx2, unfused, %d of %d samples",
-                 reference->batch, task->batch);
+        snprintf(reference->name, sizeof reference->name, "simd/%s, unfused, %d of %d samples",
+                 isa_name(reference->options.device.isa), reference->batch, task->batch);
         return STATUS_OK;
     }
     char about[64];
@@ -110,11 +111,14 @@ static enum status reference_settle(struct reference *reference, const struct be
     const double seconds = reference_seconds(task) * (1 + PERTURBED_DRAWS) / threads;
 
     *reference = (struct reference){
-        .options = {.device = {.threads = threads, .isa = ISA_AVX2}},
+        .options = {.device = {.threads = threads, .isa = cpu_isa(&cpu, ISA_AVX2)}},
         .real = exact ? DTYPE_F64 : DTYPE_F32,
         .batch = task->batch,
     };
-    snprintf(reference->name, sizeof reference->name, exact ? "ref f64" : "simd/avx2, unfused");
+    snprintf(reference->name, sizeof reference->name, "ref f64");
+    if (!exact)
+        snprintf(reference->name, sizeof reference->name, "simd/%s, unfused",
+                 isa_name(reference->options.device.isa));
     if (!exact && seconds * 1e9 > (double)bench->patience_ns)
         TRY(reference_cut(reference, bench, task, seconds));
     if (reference_bytes(task) > (double)mem_total()) /* a GPU may have more */
