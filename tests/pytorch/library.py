@@ -9,10 +9,11 @@ import torch
 class Options(ctypes.Structure):
     """struct prony_options"""
     _fields_ = [("backend", ctypes.c_char_p), ("threads", ctypes.c_int32),
-                ("seed", ctypes.c_uint64), ("classes", ctypes.c_int32), ("loss", ctypes.c_char_p),
-                ("optimiser", ctypes.c_char_p), ("rate", ctypes.c_double),
+                ("classes", ctypes.c_int32), ("precision", ctypes.c_char_p),
+                # the rows PRONY_LEARNS of prony_settings.def, in their order
+                ("rate", ctypes.c_double), ("optimiser", ctypes.c_char_p),
                 ("schedule", ctypes.c_char_p), ("recipe", ctypes.c_char_p),
-                ("precision", ctypes.c_char_p)]
+                ("loss", ctypes.c_char_p), ("seed", ctypes.c_uint64)]
 
 
 class Prony:
