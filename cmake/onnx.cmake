@@ -22,7 +22,7 @@ add_library(prony_messages OBJECT ${messages}/onnx.pb-c.c)
 target_include_directories(prony_messages PUBLIC ${messages} ${PROTOBUF_C_INCLUDE})
 target_compile_options(prony_messages PRIVATE -w) # generated
 
-file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.c)
 add_library(prony_onnx OBJECT ${sources})
 add_dependencies(prony_onnx prony_messages)
 target_include_directories(prony_onnx PRIVATE ${messages} ${PROTOBUF_C_INCLUDE})
