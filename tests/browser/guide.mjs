@@ -3,6 +3,8 @@
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
+import { watchCanvas } from "./looks.mjs";
+
 export function startGuide(prony, store) {
   const guide = spawn(prony, ["guide", "--port", "0", "--store", store], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -50,6 +52,7 @@ export async function openPage(browser, address, path, options = {}) {
     acceptDownloads: true,
     ...options,
   });
+  await context.addInitScript(watchCanvas);
   const page = await context.newPage();
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) complaints.push(`${path}: ${message.text()}`);
