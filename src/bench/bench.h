@@ -6,6 +6,7 @@
 #include "bench/peer/job_peer.h"
 #include "bench/scenario.h"
 #include "bench/sweep/done.h"
+#include "bench/sweep/pace.h"
 #include "core/registry.h"
 #include "estimate/calibrate.h"
 #include "record/facts.h"
@@ -18,6 +19,7 @@ struct bench {
     struct measure_options measure;
     uint64_t patience_ns;    /* what takes longer is measured once, and not checked */
     const struct done *done; /* what is not to be measured again, or NULL */
+    struct pace pace;        /* what is known of how long measuring takes here */
     struct sink sink;
     bool unread; /* nobody will see what passes of their own count (passes.h): they are left out */
     struct facts facts;

@@ -26,8 +26,10 @@ static volatile sig_atomic_t interrupted;
 
 static void on_signal(int signal_number)
 {
-    if (interrupted && signal_number != SIGHUP) /* of which a closed terminal sends several */
+    if (interrupted && signal_number != SIGHUP) { /* of which a closed terminal sends several */
+        screen_status_drop();
         _exit(128 + signal_number);
+    }
     interrupted = 1;
     alarm(1);
 }
@@ -38,6 +40,7 @@ static void on_alarm(int signal_number)
     static const char message[] =
         "prony: stopping when the step under way is done; the same again stops at once\n";
     (void)signal_number;
+    screen_status_drop();
     ssize_t written = write(STDERR_FILENO, message, sizeof message - 1);
     (void)written; /* nothing can be done about it here */
 }
@@ -57,7 +60,7 @@ static void print_log(void *context, enum log_level level, const char *message)
     bool again = !strcmp(last, message);
     snprintf(last, sizeof last, "%s", message);
     pthread_mutex_unlock(&lock);
-    if (again)
+    if (again || screen_reader_left())
         return;
     fprintf(stderr, "prony: %s%s\n", level == LOG_WARNING ? "warning: " : "", message);
 }
@@ -166,18 +169,25 @@ enum status cli_flush(void)
 {
     /* A line that could not be written is forgotten by fflush, not by ferror; the reason is, and
      * one more byte fails with the same. */
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
+        if (screen_reader_left())
+            FAIL(STATUS_INTERRUPTED, "the reader of standard output closed it");
         return STATUS_OK;
+    }
     if (write(STDOUT_FILENO, "\n", 1) == 1)
         FAIL(STATUS_IO, "cannot write to standard output: a part of it is lost");
     FAIL(STATUS_IO, "cannot write to standard output: %s", strerror(errno));
 }
 
-/* Says what went wrong, if anything; the exit status. */
+/* Says what went wrong, if anything; the exit status. A reader that closed its end has seen enough,
+ * and is told nothing: the status is that of a program which SIGPIPE ends. */
 static int end(enum status status)
 {
+    screen_status(NULL);
     if (status == STATUS_OK)
         status = cli_flush();
+    if (screen_reader_left() && (status == STATUS_OK || status == STATUS_INTERRUPTED))
+        return 128 + SIGPIPE;
     if (status == STATUS_OK)
         return 0;
     fprintf(stderr, "prony: %s\n", status_message());

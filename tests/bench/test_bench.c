@@ -127,7 +127,7 @@ TEST(a_group_opens_its_network_once)
         set(&sweep, AXIS_data, (const char *const[]){"synthetic", "real/dram"}, 2);
         set(&sweep, AXIS_fusion, (const char *const[]){"on", "off"}, 2);
         opened = 0;
-        CHECK_OK(sweep_count(&sweep, &bench, &points));
+        CHECK_OK(sweep_count(&sweep, &bench, &points, NULL));
         CHECK_EQUAL_INT(points, 4);
         CHECK_EQUAL_INT(opened, 0);
         CHECK_OK(sweep_run(&sweep, &bench));
@@ -188,16 +188,16 @@ TEST(rules_leave_points_out)
     set(&sweep, AXIS_phase, (const char *const[]){"training", "inference"}, 2);
     CHECK_OK(sweep_split(&axes[AXIS_batch], "1-3", &arena, &sweep.lists[AXIS_batch]));
     set(&sweep, AXIS_fusion, (const char *const[]){"on", "off"}, 2);
-    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_OK(sweep_count(&sweep, &bench, &points, NULL));
     CHECK_EQUAL_INT(points, 12);
     CHECK_OK(sweep_parse_skip(&sweep, "batch=2-3 phase=training; fusion=off batch=1", &arena));
-    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_OK(sweep_count(&sweep, &bench, &points, NULL));
     CHECK_EQUAL_INT(points, 12 - 4 - 2);
     /* values of what means nothing to one worker, or to inference, make nothing else of it */
     set(&sweep, AXIS_parallelism, (const char *const[]){"data", "model"}, 2);
     set(&sweep, AXIS_optimiser, (const char *const[]){"sgd", "adam"}, 2);
     int more;
-    CHECK_OK(sweep_count(&sweep, &bench, &more));
+    CHECK_OK(sweep_count(&sweep, &bench, &more, NULL));
     CHECK_EQUAL_INT(more, points + 1); /* training at batch 1, fused, by adam too */
     CHECK_STATUS(STATUS_INPUT, sweep_parse_skip(&sweep, "batch 2", &arena));
     CHECK_STATUS(STATUS_INPUT, sweep_parse_skip(&sweep, "bach=2", &arena));
@@ -224,22 +224,22 @@ TEST(what_is_done_is_passed_over)
     CHECK_OK(record_read(&arena, "line", 1, text_of(&seen.line), seen.line.length, &record));
 
     bench.done = &done;
-    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_OK(sweep_count(&sweep, &bench, &points, NULL));
     CHECK_EQUAL_INT(points, 1);
     record.status = RECORD_FAILED;
     CHECK_OK(done_add(&done, &record));
-    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_OK(sweep_count(&sweep, &bench, &points, NULL));
     CHECK_EQUAL_INT(points, 1);
     record.status = RECORD_OK;
     CHECK_OK(done_add(&done, &record));
-    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_OK(sweep_count(&sweep, &bench, &points, NULL));
     CHECK_EQUAL_INT(points, 0);
 
     set(&sweep, AXIS_batch, (const char *const[]){"3", "4"}, 2);
-    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_OK(sweep_count(&sweep, &bench, &points, NULL));
     CHECK_EQUAL_INT(points, 1);
     set(&sweep, AXIS_fusion, (const char *const[]){"on", "off"}, 2);
-    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_OK(sweep_count(&sweep, &bench, &points, NULL));
     CHECK_EQUAL_INT(points, 4); /* a comparison is measured whole */
     set(&sweep, AXIS_fusion, NULL, 0);
     const struct json *here = bench.machine, *software = bench.software;
@@ -249,20 +249,20 @@ TEST(what_is_done_is_passed_over)
         struct json *other;
         CHECK_OK(json_parse(&arena, "machine", others[i], strlen(others[i]), &other));
         bench.machine = other;
-        CHECK_OK(sweep_count(&sweep, &bench, &points));
+        CHECK_OK(sweep_count(&sweep, &bench, &points, NULL));
         CHECK_EQUAL_INT(points, 2);
     }
     bench.machine = here;
     bench.software = NULL; /* of another commit */
-    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_OK(sweep_count(&sweep, &bench, &points, NULL));
     CHECK_EQUAL_INT(points, 2);
     bench.software = software;
     sweep.against = "ref"; /* which it was not compared with */
-    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_OK(sweep_count(&sweep, &bench, &points, NULL));
     CHECK_EQUAL_INT(points, 2);
     record.against.other = "prony/ref";
     CHECK_OK(done_add(&done, &record));
-    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_OK(sweep_count(&sweep, &bench, &points, NULL));
     CHECK_EQUAL_INT(points, 1);
     done_free(&done);
     arena_free(&arena);
@@ -328,11 +328,11 @@ TEST(another_goal_is_not_done)
         CHECK_EQUAL_INT(record.status, RECORD_OK);
         CHECK_OK(done_add(&done, &record));
         bench.done = &done;
-        CHECK_OK(sweep_count(&sweep, &bench, &points));
+        CHECK_OK(sweep_count(&sweep, &bench, &points, NULL));
         CHECK_EQUAL_INT(points, 0);
         bench.bound.ns = 1e9;
         bench.until.seeds = 2;
-        CHECK_OK(sweep_count(&sweep, &bench, &points));
+        CHECK_OK(sweep_count(&sweep, &bench, &points, NULL));
         CHECK_EQUAL_INT(points, 1);
     }
     done_free(&done);
@@ -364,7 +364,7 @@ TEST(what_was_skipped_is_tried_again)
         CHECK_OK(done_add(&done, record));
     }
     bench.done = &done;
-    CHECK_OK(sweep_count(&sweep, &bench, &points));
+    CHECK_OK(sweep_count(&sweep, &bench, &points, NULL));
     CHECK_EQUAL_INT(points, 1);
     seen.count = 0;
     CHECK_OK(sweep_run(&sweep, &bench));

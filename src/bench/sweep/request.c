@@ -7,6 +7,7 @@
 #include "bench/sweep/target.h"
 #include "estimate/calibration_kept.h"
 
+#include <math.h>
 #include <string.h>
 
 #define AT(field) ARG(struct bench_request, field)
@@ -189,20 +190,27 @@ enum status bench_request_precisions(struct bench_request *request, const struct
 struct progress {
     int done, total; /* points */
     uint64_t start_ns;
-    double seconds; /* a guess for one point, until one was seen */
+    double planned, begun; /* seconds: for all of it, for the groups that were begun */
     const struct bench_watcher *watcher;
 };
 
-static void tell_progress(void *context, const struct point *next, int points)
+/* What groups took, against what was planned for them, scales the rest. */
+static void tell_progress(void *context, const struct point *points, int count, double seconds)
 {
     struct progress *progress = context;
-    const struct bench_watcher *watcher = progress->watcher;
-    double each_ns = progress->done
-                         ? (double)(clock_ns() - progress->start_ns) / (double)progress->done
-                         : progress->seconds * 1e9;
-    watcher->tell(watcher->context, next, progress->done, progress->total,
-                  each_ns * (progress->total - progress->done));
-    progress->done += points;
+    const double taken = (double)(clock_ns() - progress->start_ns) * 1e-9;
+    const double after = fmax(progress->planned - progress->begun - seconds, 0);
+    const struct bench_stage stage = {
+        .points = points,
+        .count = count,
+        .done = progress->done,
+        .total = progress->total,
+        .seconds = pace_correct(seconds, progress->begun, taken),
+        .after = pace_correct(after, progress->begun, taken),
+    };
+    progress->watcher->tell(progress->watcher->context, &stage);
+    progress->done += count;
+    progress->begun += seconds;
 }
 
 /* Once a run: what it was measured on, with the ceilings that the floors came from. */
@@ -256,19 +264,18 @@ static void use_request(struct bench *bench, const struct bench_request *request
 static enum status count_work(struct bench *bench, struct bench_request *const *requests, int count,
                               struct progress *progress)
 {
-    double seconds = 0;
     for (int i = 0; i < count; i++) {
         int points;
+        double seconds;
         use_request(bench, requests[i]); /* its goal decides what is done */
         enum status status = sweep_check(&requests[i]->sweep, bench);
         if (status != STATUS_OK && requests[i]->place)
             return status_prefix(status, "%s", requests[i]->place);
         TRY(status);
-        TRY(sweep_count(&requests[i]->sweep, bench, &points));
+        TRY(sweep_count(&requests[i]->sweep, bench, &points, &seconds));
         progress->total += points;
-        seconds += points * requests[i]->seconds;
+        progress->planned += seconds;
     }
-    progress->seconds = progress->total ? seconds / progress->total : 0;
     progress->start_ns = clock_ns();
     return STATUS_OK;
 }
@@ -280,6 +287,8 @@ static enum status run_all(struct bench *bench, struct bench_request *const *req
     enum status status = STATUS_OK;
 
     TRY(count_work(bench, requests, count, &progress));
+    if (progress.total)
+        watcher->plan(watcher->context, progress.total, progress.planned);
     for (int i = 0; i < count && status == STATUS_OK; i++) {
         struct sweep *sweep = &requests[i]->sweep;
         use_request(bench, requests[i]);
@@ -305,6 +314,19 @@ enum status bench_request_check(const struct bench_request *request,
 {
     const struct bench bench = {.registry = registry, .peers = peers};
     return sweep_check(&request->sweep, &bench);
+}
+
+enum status bench_request_plan(struct bench *bench, struct bench_request *const *requests,
+                               int count, int *points, double *seconds)
+{
+    struct progress progress = {0};
+    facts_find(&bench->facts);
+    TRY(calibration_open(&bench->calibration));
+    enum status status = count_work(bench, requests, count, &progress);
+    calibration_free(&bench->calibration);
+    *points = progress.total;
+    *seconds = progress.planned;
+    return status;
 }
 
 /* The best ceilings seen here are read before, and kept after whatever happened. */

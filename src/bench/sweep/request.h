@@ -39,14 +39,25 @@ enum status bench_request_precisions(struct bench_request *request, const struct
 enum status bench_request_check(const struct bench_request *request,
                                 const struct registry *registry, const char *peers);
 
+/* How far a run is, before each group. */
+struct bench_stage {
+    const struct point *points; /* of the group */
+    int count;
+    int done, total;       /* points of the run: before this group, and all */
+    double seconds, after; /* that the group takes, and all groups after it: guesses */
+};
+
 /* Who is told how a run goes. */
 struct bench_watcher {
+    void (*plan)(void *context, int points, double seconds); /* once, before all of them */
     void (*begin)(void *context, const struct sweep *sweep); /* before each request */
-    /* Before each group: how many points are done, and how long the rest may take; before the
-     * first one that is a guess. */
-    void (*tell)(void *context, const struct point *next, int done, int total, double left_ns);
+    void (*tell)(void *context, const struct bench_stage *stage);
     void *context;
 };
+
+/* How many points these requests have, and about how many seconds they take. */
+enum status bench_request_plan(struct bench *bench, struct bench_request *const *requests,
+                               int count, int *points, double *seconds);
 
 /* Runs them one after another; the records go to bench->sink, at the end one of the machine. Finds
  * out the machine's facts, and keeps the calibration. */

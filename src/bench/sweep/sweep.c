@@ -119,7 +119,9 @@ struct walk {
     int group_count;
     bool later[AXIS_COUNT]; /* the axis has another value than its first */
     int points;             /* gone through so far */
-    bool running;           /* else they are only counted */
+    double seconds;         /* planned for them */
+    bool running;           /* else they are only counted … */
+    bool planning;          /* … or it is said how long they take */
 };
 
 static bool term_holds(const struct sweep_term *term, const struct point *point)
@@ -330,7 +332,7 @@ static enum status walk_leave_done(struct walk *walk)
 static enum status walk_open(struct walk *walk, struct point *point)
 {
     const bool asked = walk->sweep->lists[AXIS_optimiser].count > 0;
-    if (!walk->running && !walk->bench->done && !walk->sweep->skip_count)
+    if (!walk->running && !walk->planning && !walk->bench->done && !walk->sweep->skip_count)
         return STATUS_OK;
     struct point own = *point;
     if (!asked)
@@ -355,6 +357,34 @@ static bool walk_repeats(const struct walk *walk)
     return false;
 }
 
+/* FLOP/s of one thread, as far as it is calibrated. */
+static double known_fp32(const struct calibration *calibration)
+{
+    double best = 0;
+    for (size_t i = 0; i < calibration->count; i++) {
+        const struct ceiling_row *row = &calibration->rows[i];
+        if (row->ceiling == CEILING_FP32 && row->threads == 1 && row->per_s > best)
+            best = row->per_s;
+    }
+    return best;
+}
+
+/* Seconds for the group; of a comparison each point has its opponent beside it. */
+static double walk_plan(const struct walk *walk)
+{
+    const struct bench *bench = walk->bench;
+    const bool trains = bench->until.accuracy > 0 || bench->until.loss > 0;
+    const struct pace_plan plan = {.seconds = (double)bench->measure.limit_ns * 1e-9,
+                                   .patience = (double)bench->patience_ns * 1e-9,
+                                   .counts = !bench->unread,
+                                   .cores = bench->facts.cpu.cores > 0 ? bench->facts.cpu.cores : 1,
+                                   .fp32_per_s = known_fp32(&bench->calibration),
+                                   .trainings = trains ? (double)bench->until.seeds : 0};
+    const double seconds =
+        pace_group(&bench->pace, &plan, walk->workload.task, walk->group, walk->group_count);
+    return walk->sweep->against ? 2 * seconds : seconds;
+}
+
 static enum status walk_axes(struct walk *walk, struct point *point, int axis, bool within);
 
 /* Gathers the points of a group, and measures them. */
@@ -366,11 +396,13 @@ static enum status walk_group(struct walk *walk, const struct point *point)
     TRY(walk_leave_done(walk));
     if (walk->group_count == 0 || walk_repeats(walk))
         return STATUS_OK;
+    const double seconds = walk_plan(walk);
     walk->points += walk->group_count;
+    walk->seconds += seconds;
     if (!walk->running)
         return STATUS_OK;
     if (walk->sweep->progress)
-        walk->sweep->progress(walk->sweep->context, point, walk->group_count);
+        walk->sweep->progress(walk->sweep->context, walk->group, walk->group_count, seconds);
     return walk->sweep->against
                ? walk_compare(walk)
                : group_run(walk->bench, &walk->workload, walk->group, walk->group_count);
@@ -418,11 +450,14 @@ static enum status walk_all(struct walk *walk)
     return status;
 }
 
-enum status sweep_count(const struct sweep *sweep, struct bench *bench, int *points)
+enum status sweep_count(const struct sweep *sweep, struct bench *bench, int *points,
+                        double *seconds)
 {
-    struct walk walk = {.sweep = sweep, .bench = bench};
+    struct walk walk = {.sweep = sweep, .bench = bench, .planning = seconds != NULL};
     TRY(walk_all(&walk));
     *points = walk.points;
+    if (seconds)
+        *seconds = walk.seconds;
     return STATUS_OK;
 }
 

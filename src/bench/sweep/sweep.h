@@ -28,8 +28,8 @@ struct sweep {
                             NULL */
     const struct sweep_term *skip;
     int skip_count;
-    /* Told before each group: what comes next, and how many points it has. */
-    void (*progress)(void *context, const struct point *next, int points);
+    /* Told before each group: its points, and how many seconds are planned for it. */
+    void (*progress)(void *context, const struct point *points, int count, double seconds);
     void *context;
 };
 
@@ -46,8 +46,10 @@ enum status sweep_parse_skip(struct sweep *sweep, const char *text, struct arena
 /* Does everything that is named exist? Networks, frameworks, backends: before anything is run. */
 enum status sweep_check(const struct sweep *sweep, const struct bench *bench);
 
-/* How many points there are to be measured: without those left out or done. */
-enum status sweep_count(const struct sweep *sweep, struct bench *bench, int *points);
+/* How many points there are to be measured, without those left out or done, and about how many
+ * seconds that takes (pace.h), for which programs are compiled; `seconds` may be NULL. */
+enum status sweep_count(const struct sweep *sweep, struct bench *bench, int *points,
+                        double *seconds);
 
 /* Runs the product; the records go to bench->sink. */
 enum status sweep_run(const struct sweep *sweep, struct bench *bench);

@@ -7,7 +7,7 @@
 #include "bench/peer/peers.h"
 #include "cli/commands.h"
 #include "cli/peer_folder.h"
-#include "cli/screen.h"
+#include "cli/progress.h"
 #include "estimate/calibration_kept.h"
 #include "record/facts.h"
 
@@ -320,11 +320,7 @@ static enum status describe_machine(const struct cli *cli, bool json, struct are
 
 static bool show_progress(double share)
 {
-    if (isatty(STDERR_FILENO)) {
-        screen_control(stderr, "\r\033[K");
-        fprintf(stderr, "calibrating: %.0f %%", 100 * share);
-        screen_control(stderr, "\r");
-    }
+    progress_share("calibrating", share);
     return !cli_interrupted();
 }
 

@@ -3,14 +3,15 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/progress.h"
 #include "cli/screen.h"
 #include "cli/unit_advice.h"
 #include "prony.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The backend is asked for as much work as takes so long; in between, Ctrl-C and the clock. */
 static const uint64_t slice_ns = 100 * 1000 * 1000;
@@ -34,9 +35,9 @@ struct training {
     struct prony *network;
     struct prony_progress progress;
     int32_t stage; /* of the steps that were run last */
-    bool terminal;
-    uint64_t began_ns, shown_ns, saved_ns, saving_ns; /* saving: what the last save took */
-    int64_t samples;                                  /* since it began */
+    struct progress bar;
+    uint64_t began_ns, saved_ns, saving_ns; /* saving: what the last save took */
+    int64_t samples;                        /* since it began */
 };
 
 /* Is it one of the settings that a training keeps from its beginning to its end? */
@@ -93,53 +94,64 @@ static enum status check_flags(const struct cli *cli, struct train_flags *flags)
     return STATUS_OK;
 }
 
-static void print_score(const struct prony_score *score)
+static void add_score(struct text *out, const struct prony_score *score)
 {
-    printf("loss %.4g", score->loss);
+    text_printf(out, "loss %.4g", score->loss);
     if (score->accuracy >= 0)
-        printf(", accuracy %.1f %%", 100 * score->accuracy);
+        text_printf(out, ", accuracy %.1f %%", 100 * score->accuracy);
 }
 
-/* "epoch 12 of 200, loss 0.0123, accuracy 95.0 %, 1234 samples/s, 3 s left" */
-static void print_progress(const struct training *training, bool epoch_done)
+/* "stage 1 of 2, epoch 12 of 200" */
+static void add_epoch(struct text *out, const struct training *training, bool epoch_done)
 {
     const struct prony_progress *progress = &training->progress;
-    double seconds = (double)(clock_ns() - training->began_ns) / 1e9;
-    double done = (double)training->samples;
-    double left = (double)((progress->epochs - progress->epoch) * progress->train_rows -
-                           progress->so_far.samples);
     if (progress->stages > 1)
-        printf("stage %d of %d, ", training->stage, progress->stages);
-    printf("epoch %" PRId64 " of %" PRId64 ", ", progress->epoch + !epoch_done, progress->epochs);
-    print_score(epoch_done ? &progress->last : &progress->so_far);
-    if (epoch_done && progress->held_out.samples) {
-        printf(", held out: ");
-        print_score(&progress->held_out);
-    }
-    printf(", %.0f samples/s", done / seconds);
-    if (!progress->finished)
-        printf(", %.0f s left", left * seconds / done);
+        text_printf(out, "stage %d of %d, ", training->stage, progress->stages);
+    text_printf(out, "epoch %" PRId64 " of %" PRId64, progress->epoch + !epoch_done,
+                progress->epochs);
 }
 
-/* On a terminal one line that is written over; else a line for each tenth of the epochs. */
+/* "loss 0.0123, accuracy 95.0 %, 1234 samples/s" */
+static void add_scores(struct text *out, const struct training *training, bool epoch_done)
+{
+    const struct prony_progress *progress = &training->progress;
+    const double seconds = (double)(clock_ns() - training->began_ns) / 1e9;
+    add_score(out, epoch_done ? &progress->last : &progress->so_far);
+    if (epoch_done && progress->held_out.samples) {
+        text_add(out, ", held out: ");
+        add_score(out, &progress->held_out);
+    }
+    text_printf(out, ", %.0f samples/s", (double)training->samples / seconds);
+}
+
+/* The bar on a terminal; a line for each tenth of the epochs unless that is all a person sees. */
 static void show(struct training *training, bool epoch_done)
 {
     const struct prony_progress *progress = &training->progress;
-    if (!training->terminal) {
-        int64_t tenth = (progress->epochs + 9) / 10;
-        if (!epoch_done || (progress->epoch % tenth && !progress->finished))
-            return;
-    } else {
-        uint64_t now = clock_ns();
-        if (now - training->shown_ns < slice_ns && !progress->finished)
-            return;
-        training->shown_ns = now;
-        screen_control(stdout, "\r\033[K");
-    }
-    print_progress(training, epoch_done);
-    if (!training->terminal || progress->finished)
+    const bool drawn = screen_is_terminal(stderr);
+    const bool lines = !drawn || !screen_is_terminal(stdout);
+    const bool due = epoch_done && progress->epoch % ((progress->epochs + 9) / 10) == 0;
+    const double rows = (double)progress->train_rows, all = (double)progress->epochs * rows;
+    const double left =
+        (double)(progress->epochs - progress->epoch) * rows - (double)progress->so_far.samples;
+    const double each =
+        (double)(clock_ns() - training->began_ns) * 1e-9 / fmax((double)training->samples, 1);
+    struct text epoch = {0}, scores = {0};
+    add_epoch(&epoch, training, epoch_done);
+    add_scores(&scores, training, epoch_done);
+    if (progress->finished)
+        progress_end(&training->bar);
+    if (progress->finished || (lines && due)) {
+        printf("%s, %s", text_of(&epoch), text_of(&scores));
+        if (!progress->finished)
+            printf(", %.0f s left", left * each);
         putchar('\n');
-    fflush(stdout);
+    }
+    if (!progress->finished && drawn && progress_due(&training->bar))
+        progress_show(&training->bar, all > 0 ? 1 - left / all : 0, left * each, text_of(&epoch),
+                      text_of(&scores));
+    text_free(&epoch);
+    text_free(&scores);
 }
 
 static enum status save(struct training *training)
@@ -163,8 +175,7 @@ static enum status stop(struct training *training)
     const struct train_flags *flags = training->flags;
     const struct prony_options *options = &flags->options;
     int64_t epoch = training->progress.epoch;
-    if (training->terminal)
-        putchar('\n');
+    progress_end(&training->bar);
     if (!flags->out)
         FAIL(STATUS_INTERRUPTED, "interrupted after epoch %" PRId64 "; nothing saved (--out FILE)",
              epoch);
@@ -215,10 +226,13 @@ static enum status run(struct training *training)
 {
     int64_t steps = 1;
     training->began_ns = training->saved_ns = clock_ns();
+    progress_begin(&training->bar);
     while (!training->progress.finished) {
         bool epoch_done;
         if (cli_interrupted())
             return stop(training);
+        if (screen_reader_left() && !training->flags->out)
+            return cli_flush(); /* nobody will know what it learnt */
         TRY(run_slice(training, &steps, &epoch_done));
         show(training, epoch_done);
         if (save_is_due(training))
@@ -302,8 +316,7 @@ static enum status check_out(const struct train_flags *flags)
 static enum status train(const struct cli *cli, const struct train_flags *flags,
                          struct prony *network, struct prony_data *data)
 {
-    struct training training = {
-        .flags = flags, .network = network, .terminal = isatty(STDOUT_FILENO)};
+    struct training training = {.flags = flags, .network = network};
     if (flags->out)
         TRY(check_out(flags));
     TRY(prony_begin(network, data, &flags->course));

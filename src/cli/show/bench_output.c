@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "bench/sweep/crossover.h"
 #include "cli/commands.h"
+#include "cli/screen.h"
 #include "cli/show/explained.h"
 #include "record/tables/ingestion_table.h"
 #include "record/tables/tests_table.h"
@@ -59,7 +60,10 @@ static enum status output_print(struct bench_output *output, const char *line,
     case OUTPUT_CROSSOVER:
     case OUTPUT_CROSSOVER_WIDTHS: status = output_keep(output, record); break;
     }
-    return status == STATUS_OK ? cli_flush() : status;
+    if (status == STATUS_OK)
+        status = cli_flush();
+    /* a reader that had enough does not end what is also filed */
+    return screen_reader_left() && (output->file || output->store.write) ? STATUS_OK : status;
 }
 
 /* To every place, whatever happens at one of them: a full disk must not lose what can be printed.
@@ -258,7 +262,9 @@ void bench_output_tell(struct bench_output *output, const struct point *next, in
 struct held {
     struct bench_output *output;
     struct done *done; /* or NULL */
+    struct pace *pace;
     bool in_file;
+    char server[POINT_TEXT]; /* this machine */
 };
 
 static enum status output_table(const struct bench_output *output, struct text *out)
@@ -300,6 +306,7 @@ static enum status add_done(void *context, const struct record *record, const ch
         TRY(output_see_machine(held->output, record, &seen));
     if (seen && held->in_file)
         seen->filed = true;
+    pace_learn(held->pace, record, held->server);
     return held->done ? done_add(held->done, record) : STATUS_OK;
 }
 
@@ -309,12 +316,13 @@ static enum status add_stored(void *context, int64_t id, const char *line, size_
     return record_read_all("store", line, length, add_done, context);
 }
 
-enum status bench_output_done(struct bench_output *output, struct done *done)
+enum status bench_output_done(struct bench_output *output, struct done *done, struct pace *pace)
 {
-    struct held held = {output, done, true};
+    struct held held = {output, done, pace, true, ""};
     struct text text = {0};
     enum status status = STATUS_OK;
 
+    gethostname(held.server, sizeof held.server - 1);
     if (output->file && file_exists(output->file)) {
         status = file_read(output->file, FILE_MOST, &text);
         if (!done && status != STATUS_OK && status != STATUS_MEMORY)

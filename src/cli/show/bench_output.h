@@ -6,6 +6,7 @@
 #include "base/args.h"
 #include "base/clock.h"
 #include "bench/sweep/done.h"
+#include "bench/sweep/pace.h"
 #include "cli/show/bench_table.h"
 #include "record/sink.h"
 #include "record/tables/table.h"
@@ -58,8 +59,8 @@ void bench_output_tell(struct bench_output *output, const struct point *next, in
                        double left_s);
 /* Prints what waited for the end. */
 enum status bench_output_finish(struct bench_output *output);
-/* What the file and the store hold already: networks and machines are not filed twice, and results
- * go to *done, unless that is NULL. */
-enum status bench_output_done(struct bench_output *output, struct done *done);
+/* What the file and the store hold already: networks and machines are not filed twice, results go
+ * to *done, unless that is NULL, and *pace learns how long they take. */
+enum status bench_output_done(struct bench_output *output, struct done *done, struct pace *pace);
 
 #endif

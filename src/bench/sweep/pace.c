@@ -1,0 +1,180 @@
+/* pace.c: see pace.h. */
+#include "bench/sweep/pace.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What is usual for a framework, where no record of this machine says more. */
+struct usual {
+    const char *name; /* of a framework, of a backend of ours, or of any other on a GPU */
+    double start_s;
+    double share;      /* of a thread's FLOP/s that it reaches in a large network … */
+    double flop_per_s; /* … or its own rate; 0: the share counts */
+    double call_s;     /* what an iteration of the smallest network takes */
+};
+static const struct usual table[] = {
+    {"simd", 0.02, 0.7, 0, 2e-7},
+    {"blas", 1.3, 0.5, 0, 1e-5},
+    {"ref", 0.01, 0, 1e9, 2e-7},
+    {"python-list", 0.13, 0, 2e7, 2e-5},
+    {"python-array", 0.13, 0, 1e7, 2e-5},
+    {"numpy", 0.7, 0.4, 0, 3e-5},
+    {"go", 0.4, 0, 4e9, 1e-5},
+    {"fann", 0.13, 0, 1e9, 1e-6},
+    {"onednn", 1.3, 0.5, 0, 1e-5},
+    {"onnxruntime", 1.5, 0.5, 0, 1e-5},
+    {"pytorch", 2.5, 0.5, 0, 1e-4},
+    {"jax", 4, 0.4, 0, 1e-4},
+    {"cuda", 0.5, 0, 1e13, 1e-5},
+    {"other", 1, 0.3, 0, 1e-4},
+};
+static const double THREAD_FLOP = 5e10, BYTES_PER_S = 1e10; /* where nothing is calibrated */
+
+static bool on_gpu(const struct point *point)
+{
+    return strcmp(point->unit, "gpu") == 0;
+}
+
+static const struct usual *usual_of(const struct point *point)
+{
+    const char *name = on_gpu(point)                            ? "cuda"
+                       : strcmp(point->framework, "prony") == 0 ? point->backend
+                                                                : point->framework;
+    const size_t last = sizeof table / sizeof *table - 1;
+    for (size_t i = 0; i < last; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return &table[i];
+    return &table[last];
+}
+
+/* Where starts of this framework on this unit are gathered; NULL: nowhere yet. */
+static const struct pace_start *find_start(const struct pace *pace, const struct point *point)
+{
+    for (int i = 0; i < pace->start_count; i++)
+        if (strcmp(pace->starts[i].framework, point->framework) == 0 &&
+            strcmp(pace->starts[i].unit, point->unit) == 0)
+            return &pace->starts[i];
+    return NULL;
+}
+
+/* Ours depend on the network more than on the machine. */
+static void learn_start(struct pace *pace, const struct record *record)
+{
+    const struct point *point = &record->point;
+    const struct pace_start *known = find_start(pace, point);
+    if (!(record->start_ns > 0) || strcmp(point->framework, "prony") == 0 ||
+        strlen(point->framework) >= sizeof known->framework ||
+        strlen(point->unit) >= sizeof known->unit || (!known && pace->start_count == PACE_KNOWN))
+        return;
+    struct pace_start *start = &pace->starts[known ? known - pace->starts : pace->start_count++];
+    if (!known)
+        *start = (struct pace_start){.count = 0};
+    snprintf(start->framework, sizeof start->framework, "%.63s", point->framework);
+    snprintf(start->unit, sizeof start->unit, "%.7s", point->unit);
+    start->sum_log_s += log(record->start_ns * 1e-9);
+    start->count++;
+}
+
+void pace_learn(struct pace *pace, const struct record *record, const char *server)
+{
+    static const double TIGHT = 0.01; /* as cli/bench_run.c asks for */
+    const struct stats *time = &record->time_ns;
+    if (record->kind != RECORD_RESULT || record->status != RECORD_OK ||
+        strcmp(json_text(record->machine, "server", ""), server) != 0)
+        return;
+    learn_start(pace, record);
+    if (isnan(time->ci_high) || !(time->median > 0))
+        return;
+    pace->timed++;
+    pace->tight += (time->ci_high - time->ci_low) / 2 <= TIGHT * time->median;
+}
+
+static double start_s(const struct pace *pace, const struct point *point)
+{
+    const struct pace_start *known = find_start(pace, point);
+    return known && known->count ? exp(known->sum_log_s / known->count) : usual_of(point)->start_s;
+}
+
+static double flop_of(const struct task *task)
+{
+    return task ? (double)(task->work.forward.flop + task->work.backward.flop) : 0;
+}
+
+static double bytes_of(const struct task *task)
+{
+    return task ? (double)(task->work.forward.bytes + task->work.backward.bytes) : 0;
+}
+
+static double iteration_s(const struct pace_plan *plan, const struct task *task,
+                          const struct point *point)
+{
+    const struct usual *usual = usual_of(point);
+    const double thread = plan->fp32_per_s > 0 ? plan->fp32_per_s : THREAD_FLOP;
+    double threads = on_gpu(point) ? 1 : fmin(fmax((double)point->threads, 1), plan->cores);
+    double per_s = usual->flop_per_s > 0 ? usual->flop_per_s : usual->share * thread * threads;
+    return usual->call_s +
+           fmax(flop_of(task) / per_s, on_gpu(point) ? 0 : bytes_of(task) / BYTES_PER_S);
+}
+
+/* As task_choose_check and reference.c have it: how many steps, by whom, how often. */
+static double check_steps(const struct task *task)
+{
+    static const double CHEAP = 5e7;
+    return flop_of(task) < CHEAP ? 3 : task && task->phase == PHASE_TRAINING ? 2 : 1;
+}
+
+static double reference_s(const struct pace_plan *plan, const struct task *task)
+{
+    static const double EXACT = 5e8, EXACT_PER_S = 1e9, FAST_SHARE = 0.4;
+    const double thread = plan->fp32_per_s > 0 ? plan->fp32_per_s : THREAD_FLOP;
+    const double flop = flop_of(task) * check_steps(task);
+    if (!task || !task->network)
+        return 0;
+    if (flop <= EXACT)
+        return 6 * flop / EXACT_PER_S;
+    const double fast =
+        flop / (FAST_SHARE * thread) + bytes_of(task) * check_steps(task) / BYTES_PER_S;
+    return fmin(3 * fast / plan->cores, plan->patience);
+}
+
+/* How much of the time is used: all of it, unless every contender is known well before. */
+static double timing_s(const struct pace *pace, const struct pace_plan *plan, double iteration,
+                       int count)
+{
+    enum { BELIEVED = 4 }; /* results without which half of them are tight */
+    const double tight = (pace->tight + BELIEVED / 2.0) / (pace->timed + BELIEVED);
+    const double least = fmin(plan->seconds / 2, 0.5), all = pow(tight, count);
+    if (iteration > plan->seconds)
+        return 2 * iteration;
+    return fmax(all * least + (1 - all) * plan->seconds, 8 * iteration);
+}
+
+static double passes_s(const struct pace_plan *plan, double iteration)
+{
+    static const double PASSES = 0.15;
+    return plan->counts ? PASSES + fmin(3 * iteration, 1) : 0;
+}
+
+double pace_group(const struct pace *pace, const struct pace_plan *plan, const struct task *task,
+                  const struct point *points, int count)
+{
+    double seconds = plan->trainings > 0 ? 0 : reference_s(plan, task);
+    for (int i = 0; i < count; i++) {
+        const double iteration = iteration_s(plan, task, &points[i]);
+        if (plan->trainings > 0) {
+            seconds += plan->trainings * plan->patience / 4;
+            continue;
+        }
+        seconds += start_s(pace, &points[i]) + 2 * iteration;
+        seconds += fmin(check_steps(task) * iteration, plan->patience);
+        seconds += timing_s(pace, plan, iteration, count) + passes_s(plan, iteration);
+    }
+    return seconds;
+}
+
+double pace_correct(double seconds, double planned, double taken)
+{
+    static const double BELIEVED_S = 3; /* of planned time, before experience weighs more */
+    return seconds * (taken + BELIEVED_S) / (planned + BELIEVED_S);
+}
