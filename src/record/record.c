@@ -12,6 +12,20 @@ const char *const record_statuses[RECORD_STATUSES] = {"ok", "skipped", "failed"}
 const char *const record_verdicts[RECORD_VERDICTS] = {"none", "right", "wrong"};
 const char record_unavailable[] = "not available: ";
 
+const char *framework_title(const char *framework)
+{
+    static const struct {
+        const char *key, *title;
+    } rows[] = {
+#define FRAMEWORK(key, title) {key, title},
+#include "record/frameworks.def"
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].key, framework) == 0)
+            return rows[i].title;
+    return framework;
+}
+
 const struct metric metrics[METRIC_COUNT] = {
 #define METRIC(key, unit, better, shown, value, help) {#key, unit, METRIC_##better, shown, help},
 #include "record/metrics.def"
@@ -100,6 +114,19 @@ void record_compare_hour(struct record *record, double floor_now_ns)
 bool record_slow_hour(const struct record *record)
 {
     return record->times_floor > 1.05 * record->times_now; /* NaN: no */
+}
+
+double record_of_limit(const struct record *record)
+{
+    const double times = isnan(record->times_now) ? record->times_floor : record->times_now;
+    return times >= RECORD_FLOOR_LEAST ? 100 / fmax(times, 1) : (double)NAN;
+}
+
+const char *record_disturbed(const struct record *record)
+{
+    if (record_meter(record, "other_load") > RECORD_OTHERS_MATTER)
+        return "other programs";
+    return record_meter(record, "steal") > RECORD_STEAL_MATTERS ? "the host" : "";
 }
 
 double record_meter(const struct record *record, const char *name)

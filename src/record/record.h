@@ -111,6 +111,19 @@ void record_compare_hour(struct record *record, double floor_now_ns);
  * 5 %? */
 bool record_slow_hour(const struct record *record);
 
+/* The share of the limit that was reached, in per cent: 100 ÷ times_now, or without one 100 ÷
+ * times_floor. NaN: not known, or faster than the limit by more than 5 %, so that the ceilings were
+ * measured too low. */
+#define RECORD_FLOOR_LEAST 0.95
+double record_of_limit(const struct record *record);
+
+/* What else used the CPU while the result was taken: "other programs", "the host", or "". The
+ * limits are those from which a note is written: cores that others kept busy, per cent of a CPU
+ * that the host took away. */
+#define RECORD_OTHERS_MATTER 0.2
+#define RECORD_STEAL_MATTERS 1
+const char *record_disturbed(const struct record *record);
+
 /* The median time, where that is the time of the work: NaN of a server, whose queries also wait for
  * each other. */
 double record_work_ns(const struct record *record);

@@ -245,8 +245,8 @@ struct store_glance {
 enum status store_rows(struct store *store, const struct store_glance *glance,
                        store_row_visit *visit, void *context, int64_t *count);
 
-/* The result with this id, with its time, throughput (and its interval) and × floor; texts live
- * until the next question. STATUS_INPUT when there is none. */
+/* The result with this id, with its time, throughput (and its interval), × floor and share of the
+ * limit; texts live until the next question. STATUS_INPUT when there is none. */
 enum status store_row(struct store *store, int64_t id, struct store_row *out);
 
 /* Reads everything that questions are about, so that the first is as quick as the next. */

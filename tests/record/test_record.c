@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "check.h"
 #include "record/facts.h"
+#include "record/names.h"
 #include "record/record.h"
 #include "record/version.h"
 
@@ -179,6 +180,46 @@ TEST(the_hour_is_between_the_floor_and_the_work)
     CHECK(isnan(record.times_now));
     text_free(&line);
     arena_free(&arena);
+}
+
+/* A share of the limit is 100 % at most; what is faster says nothing. */
+TEST(the_share_of_the_limit)
+{
+    struct record record;
+    record_start(&record);
+    CHECK(isnan(record_metric(&record, metric_find("of_limit"))));
+    record.times_floor = 1.25;
+    CHECK_NEAR(record_metric(&record, metric_find("of_limit")), 80, 1e-9);
+    record.times_now = 1.1;
+    CHECK_NEAR(record_metric(&record, metric_find("of_limit")), 100 / 1.1, 1e-9);
+    record.times_now = 0.97;
+    CHECK_NEAR(record_metric(&record, metric_find("of_limit")), 100, 0);
+    record.times_now = 0.9;
+    CHECK(isnan(record_metric(&record, metric_find("of_limit"))));
+}
+
+TEST(what_disturbs_is_told_by_the_meters)
+{
+    struct record_meter rows[] = {{"other_load", 0.1, NULL}, {"steal", 0.5, NULL}};
+    struct record record;
+    record_start(&record);
+    CHECK_EQUAL_TEXT(record_disturbed(&record), "");
+    record.meters = rows;
+    record.meter_count = 2;
+    CHECK_EQUAL_TEXT(record_disturbed(&record), "");
+    rows[1].value = 2;
+    CHECK_EQUAL_TEXT(record_disturbed(&record), "the host");
+    rows[1].unavailable = "it was too short";
+    CHECK_EQUAL_TEXT(record_disturbed(&record), "");
+    rows[0].value = 0.5;
+    CHECK_EQUAL_TEXT(record_disturbed(&record), "other programs");
+}
+
+TEST(frameworks_have_titles)
+{
+    CHECK_EQUAL_TEXT(framework_title("pytorch"), "PyTorch");
+    CHECK_EQUAL_TEXT(framework_title("python-list"), "a Python list");
+    CHECK_EQUAL_TEXT(framework_title("./mine.py"), "./mine.py");
 }
 
 TEST(measure_fills_what_follows)

@@ -12,7 +12,7 @@
 
 /* /proc/stat counts in hundredths of a second: shorter than this it says nothing. */
 static const uint64_t TELLING_NS = 200000000;
-static const double STEAL_MATTERS = 1, OTHERS_MATTER = 0.2, CLOCK_MATTERS = 0.05;
+static const double CLOCK_MATTERS = 0.05;
 static const double HELD_MATTERS = 1, COMPANY_MATTERS = 1; /* per cent of the time */
 
 /* NVML looks at processes a few times a second: of a shorter time, what they did just before
@@ -200,9 +200,9 @@ size_t watch_report(const struct watch *watch, struct record_meter rows[WATCH_RO
 void watch_note(const struct watch *watch, struct text *notes)
 {
     const struct watch_reading *start = &watch->start, *end = &watch->end;
-    if (watch_steal(watch) > STEAL_MATTERS)
+    if (watch_steal(watch) > RECORD_STEAL_MATTERS)
         text_printf(notes, "; the host took %.0f %% of a CPU away", watch_steal(watch));
-    if (watch_others(watch) > OTHERS_MATTER)
+    if (watch_others(watch) > RECORD_OTHERS_MATTER)
         text_printf(notes, "; others kept %.1f cores busy", watch_others(watch));
     if (fabs(end->ghz / start->ghz - 1) > CLOCK_MATTERS)
         text_printf(notes, "; the clock went from %.1f to %.1f GHz", start->ghz, end->ghz);
