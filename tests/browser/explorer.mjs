@@ -19,7 +19,7 @@ const PLAIN = "threads=1&workers=1&server=box"; // one configuration at each poi
 
 export const explorerTests = {
   async first_view_draws_a_chart({ open }) {
-    const page = await open("/");
+    const page = await open("/?view=explorer");
     await settled(page);
     assert.equal(await page.textContent("h1"), "Throughput by batch, per framework and backend");
     assert.match(await page.textContent(".subtitle"), /^model large · phase training · \d+ results$/);
@@ -97,7 +97,7 @@ export const explorerTests = {
   },
 
   async a_shared_address_restores_the_view({ open }) {
-    const first = await open("/");
+    const first = await open("/?view=explorer");
     await first.selectOption("#y", "time_median");
     await first.waitForFunction(() => document.title.startsWith("Time median"));
     await first.click("#filter-threads > summary");

@@ -4,8 +4,9 @@
 //
 // PRONY is the program, CHROMIUM a browser, PICTURES a folder for pictures of the page, if they are wanted:
 // every view as the tests see it, and the main ones as the documentation shows them, from the STORE, or from a new one with
-// the results that ship. Prints one line a test, as tools/run-tests reads them. No page may complain in its
-// console, and no request may go anywhere but to the guide.
+// the results that ship. PRONY_BROWSER, where it is set, is part of the names of the tests to run. Prints one
+// line a test, as tools/run-tests reads them. No page may complain in its console, and no request may go
+// anywhere but to the guide.
 
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -15,6 +16,7 @@ import { chromium } from "playwright-core";
 
 import { explorerTests } from "./explorer.mjs";
 import { writeFixture } from "./fixture.mjs";
+import { frameTests } from "./frame.mjs";
 import { complaints, openPage, run, settled, startGuide, stopGuide } from "./guide.mjs";
 import { takePictures } from "./pictures.mjs";
 import { viewTests } from "./views.mjs";
@@ -24,6 +26,7 @@ const folder = mkdtempSync(join(tmpdir(), "prony-browser-"));
 const store = join(folder, "store.db");
 
 const tests = {
+  ...frameTests,
   ...explorerTests,
   ...viewTests,
   async the_zoo_is_there({ browser }) {
@@ -78,6 +81,7 @@ async function runTests(browser, address) {
     },
   };
   for (const [name, test] of Object.entries(tests)) {
+    if (!name.includes(process.env.PRONY_BROWSER ?? "")) continue;
     try {
       await test(context);
       console.log(`ok   slow_browser.${name}`);

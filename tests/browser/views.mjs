@@ -80,7 +80,7 @@ function linesBehindBoxes() {
 
 export const viewTests = {
   async every_view_is_sound_in_light_dark_and_on_a_phone({ open, picture }) {
-    const views = await viewsOf(await open("/"));
+    const views = await viewsOf(await open("/?view=explorer"));
     assert.equal(views.length, 8);
     const pages = [
       ...views,
@@ -106,7 +106,7 @@ export const viewTests = {
   },
 
   async the_keyboard_is_enough({ open }) {
-    const page = await open("/");
+    const page = await open("/?view=explorer");
     await page.keyboard.press("Tab");
     assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to the results");
     await page.keyboard.press("Enter");
@@ -163,7 +163,7 @@ export const viewTests = {
   },
 
   async colours_are_the_readers_choice({ open }) {
-    const page = await open("/");
+    const page = await open("/?view=explorer");
     const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const light = await ground();
     await page.click("#theme"); // light

@@ -346,6 +346,8 @@ export interface Live {
   running: Running[];
 }
 
+export class Unreachable extends Error {} // no server answers
+
 export class Refused extends Error {
   constructor(
     message: string,
@@ -357,7 +359,9 @@ export class Refused extends Error {
 
 async function get<T>(path: string, parameters?: URLSearchParams): Promise<T> {
   const query = parameters?.toString();
-  const response = await fetch(query ? `${path}?${query}` : path);
+  const response = await fetch(query ? `${path}?${query}` : path).catch(() => {
+    throw new Unreachable("The server has stopped.");
+  });
   if (response.headers.get("content-type")?.startsWith("application/json") !== true)
     throw new Refused(await response.text(), response.status);
   const body = await response.json();

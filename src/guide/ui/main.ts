@@ -1,49 +1,80 @@
 // main.ts: puts the page together. The address says which view is asked for; each change makes a new
 // address, and the view is shown anew from it.
 
-import { fetchCatalogue, fetchStatus, Refused, type Catalogue, type Status } from "./api";
-import { attributed, element, find, refill } from "./dom";
-import { many, moment, shellWord } from "./format";
+import {
+  fetchCatalogue,
+  fetchStatus,
+  Refused,
+  Unreachable,
+  type Catalogue,
+  type Status,
+} from "./api";
+import { element, find, refill } from "./dom";
+import { shellWord } from "./format";
+import { fillHeader, guideCommand, markView, showGone, showStore, skeleton } from "./frame";
 import {
   addressOf,
   benchLine,
   changed,
   commandLine,
+  HOME,
   note,
   type Asked,
   type Content,
   type View,
 } from "./page";
 import { drawPlots, resizePlots } from "./plot";
-import { themeSwitch } from "./theme";
 import { views } from "./views/index";
 
+const RETRY_MS = 3000;
+const WATCH_MS = 4000;
+const SKELETON_MS = 200; // what comes sooner needs none
+const STOPPED = "stopped"; // the stamp of what stands in for a view then
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
 // What stands where a view cannot: why, and what to do.
-function trouble(error: unknown): Content {
-  const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof Refused)
-    return {
-      title: "Not found",
-      main: [
-        note(
-          "The store has no answer to that",
-          element("p", { id: "message" }, message),
-          element("p", {}, element("a", { href: "/" }, "Begin at the explorer")),
-        ),
-      ],
-    };
+function refused(error: Refused): Content {
+  const passing = error.code >= 500; // the store is missing or busy: it may be back soon
   return {
-    title: "No answer",
+    title: passing ? "No answer" : "Not found",
     main: [
       note(
-        "The guide does not answer",
-        element("p", { id: "message" }, message),
-        element("p", {}, "Is it still running? Start it again; this page tries again by itself:"),
-        commandLine("prony guide"),
+        passing ? "The store does not answer" : "The store has no answer to that",
+        element("p", { id: "message" }, error.message),
+        element("p", {}, element("a", { href: "/" }, "Back to the first view")),
       ),
     ],
-    again_ms: 3000,
-    stamp: "trouble",
+    ...(passing ? { again_ms: RETRY_MS, stamp: `refused ${error.message}` } : {}),
+  };
+}
+
+function stopped(status: Status | null): Content {
+  return {
+    title: "The server has stopped",
+    main: [
+      note(
+        "The server has stopped",
+        element("p", { id: "message" }, "Start it again; this page reconnects by itself:"),
+        guideCommand(status),
+      ),
+    ],
+    again_ms: RETRY_MS,
+    stamp: STOPPED,
+  };
+}
+
+function broken(error: unknown): Content {
+  const message = error instanceof Error ? error.message : String(error);
+  return {
+    title: "This view failed",
+    main: [
+      note(
+        "This view failed",
+        element("p", { id: "message" }, message),
+        element("p", {}, element("a", { href: "/" }, "Back to the first view")),
+      ),
+    ],
   };
 }
 
@@ -70,7 +101,8 @@ function emptyStore(status: Status): Content {
 
 function readAddress(): { name: string; parameters: URLSearchParams } {
   const parameters = new URLSearchParams(location.search);
-  const name = parameters.get("view") ?? "explorer";
+  // An address that says x and y is a chart, as addresses of the explorer always were.
+  const name = parameters.get("view") ?? (parameters.has("x") && parameters.has("y") ? "explorer" : HOME);
   parameters.delete("view");
   return { name, parameters };
 }
@@ -80,6 +112,7 @@ class Page {
   private shown = ""; // the view that is on the page
   private stamp = "";
   private timer = 0;
+  private begun = false; // something was shown before
 
   constructor(
     private readonly catalogue: Catalogue,
@@ -107,15 +140,22 @@ class Page {
     };
   }
 
-  private async contentOf(view: View, parameters: URLSearchParams): Promise<Content> {
+  // null: the server has stopped, and what is on the page stays.
+  private async contentOf(view: View, parameters: URLSearchParams): Promise<Content | null> {
     try {
-      if (this.status.records === 0 || view.name === "live" || view.name !== this.shown)
+      if (this.status.records === 0 || view.name === "live" || view.name === HOME || view.name !== this.shown)
         this.status = await fetchStatus();
+      const content =
+        this.status.records === 0 && !view.early
+          ? emptyStore(this.status)
+          : await view.show(this.asked(view, parameters));
       showStore(this.status);
-      if (this.status.records === 0 && !view.early) return emptyStore(this.status);
-      return await view.show(this.asked(view, parameters));
+      showGone(false, this.status);
+      return content;
     } catch (error) {
-      return trouble(error);
+      if (error instanceof Refused) return refused(error);
+      if (!(error instanceof Unreachable)) return broken(error);
+      return view.name === this.shown && this.stamp !== STOPPED ? null : stopped(this.status);
     }
   }
 
@@ -125,11 +165,44 @@ class Page {
     const { name, parameters } = readAddress();
     const view = views.find((one) => one.name === name);
     find("main").setAttribute("aria-busy", "true");
+    const waiting = setTimeout(() => this.wait(name), SKELETON_MS);
     const content = view
       ? await this.contentOf(view, parameters)
-      : trouble(new Refused(`There is no view "${name}".`, 404));
+      : refused(new Refused(`There is no view "${name}".`, 404));
+    clearTimeout(waiting);
     if (turn !== this.turn) return;
-    this.put(name, content);
+    if (content) this.put(name, content);
+    else this.keep();
+  }
+
+  // Another view takes its time: its shape comes first.
+  private wait(name: string): void {
+    if (name === this.shown) return;
+    this.shown = "";
+    markView(name);
+    refill(find("aside"), []);
+    refill(find("main"), skeleton());
+  }
+
+  // Says when the server stops while nothing is asked of it, and how much the store has by now.
+  async watch(): Promise<void> {
+    for (;;) {
+      await pause(WATCH_MS);
+      if (document.hidden) continue;
+      try {
+        this.status = await fetchStatus();
+        showStore(this.status);
+        showGone(false, this.status);
+      } catch (error) {
+        if (error instanceof Unreachable && this.stamp !== STOPPED) showGone(true, this.status);
+      }
+    }
+  }
+
+  private keep(): void {
+    showGone(true, this.status);
+    this.timer = setTimeout(() => void this.show(), RETRY_MS);
+    find("main").setAttribute("aria-busy", "false");
   }
 
   private put(name: string, content: Content): void {
@@ -148,30 +221,14 @@ class Page {
     find("layout").classList.toggle("with-aside", (content.aside ?? []).length > 0);
     refill(find("aside"), content.aside ?? []);
     refill(find("main"), content.main);
-    for (const link of document.querySelectorAll("nav a")) {
-      if (link.id === `view-${name}`) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
-    }
+    markView(name);
     drawPlots();
-    if (other && this.shown) {
+    if (other && this.begun) {
       scrollTo(0, 0);
-      find("main").focus();
+      find("main").focus({ preventScroll: true });
     }
+    this.begun = true;
   }
-}
-
-function showStore(status: Status): void {
-  const store = find("store");
-  store.textContent = `${many(status.records, "result")}${status.newest ? ` · newest ${moment(status.newest.at)}` : ""}`;
-  store.title = status.store;
-}
-
-function fillHeader(): void {
-  const links = views
-    .filter(({ title }) => title)
-    .map(({ name, title }) => element("a", { id: `view-${name}`, href: addressOf(name) }, title));
-  find("views").replaceChildren(...links);
-  find("switch").replaceWith(themeSwitch(drawPlots));
 }
 
 // Links within the guide change the view and load nothing.
@@ -200,19 +257,29 @@ function followLinks(page: Page): void {
   });
 }
 
-async function start(): Promise<void> {
-  fillHeader();
-  try {
-    const [catalogue, status] = await Promise.all([fetchCatalogue(), fetchStatus()]);
-    const page = new Page(catalogue, status);
-    followLinks(page);
-    addEventListener("popstate", () => void page.show());
-    addEventListener("resize", resizePlots);
-    await page.show();
-  } catch (error) {
-    refill(find("main"), trouble(error).main);
-    attributed(find("main"), { "aria-busy": "false" });
+// What every view needs. A page that a browser restored may be there before its server.
+async function fetchFirst(): Promise<[Catalogue, Status]> {
+  for (;;) {
+    try {
+      return await Promise.all([fetchCatalogue(), fetchStatus()]);
+    } catch (error) {
+      const { main } = error instanceof Refused ? refused(error) : stopped(null);
+      refill(find("main"), main);
+      find("main").setAttribute("aria-busy", "false");
+      await pause(RETRY_MS);
+    }
   }
+}
+
+async function start(): Promise<void> {
+  fillHeader(views, drawPlots);
+  refill(find("main"), skeleton());
+  const page = new Page(...(await fetchFirst()));
+  followLinks(page);
+  addEventListener("popstate", () => void page.show());
+  addEventListener("resize", resizePlots);
+  await page.show();
+  await page.watch();
 }
 
 void start();

@@ -44,11 +44,16 @@ export function changed(parameters: URLSearchParams, changes: Changes): URLSearc
   return made;
 }
 
-// The address of a view. The explorer is the one that needs no name.
+export const HOME = "explorer"; // what "/" shows
+
+// The address of a view. The first one needs no name, nor does a chart, which says x and y.
 export function addressOf(view: string, parameters: URLSearchParams | Record<string, string> = {}): string {
-  const all = new URLSearchParams(view === "explorer" ? {} : { view });
-  for (const [key, value] of new URLSearchParams(parameters)) all.append(key, value);
-  return `/?${all}`;
+  const given = new URLSearchParams(parameters);
+  const clear = view === HOME || (view === "explorer" && given.has("x") && given.has("y"));
+  const all = new URLSearchParams(clear ? {} : { view });
+  for (const [key, value] of given) all.append(key, value);
+  const text = String(all);
+  return text ? `/?${text}` : "/";
 }
 
 export function linkTo(

@@ -1,0 +1,83 @@
+// frame.ts: what stands around every view: the tabs, the link to copy, the colours, and the
+// words that take a view's place while it loads or when the server has stopped.
+
+import type { Status } from "./api";
+import { copyButton } from "./copy";
+import { attributed, drawn, element, find, type Child } from "./dom";
+import { many, moment, shellWord } from "./format";
+import { addressOf, commandLine, type View } from "./page";
+import { themeSwitch } from "./theme";
+
+// Two links of a chain; on a narrow screen it stands for the words.
+function linkIcon(): SVGElement {
+  return drawn(
+    "svg",
+    { viewBox: "0 0 24 24", width: 16, height: 16, "aria-hidden": "true" },
+    drawn("path", { d: "M10 14a4 4 0 0 0 6 .5l3-3a4 4 0 0 0-6-6l-1.5 1.5" }),
+    drawn("path", { d: "M14 10a4 4 0 0 0-6-.5l-3 3a4 4 0 0 0 6 6l1.5-1.5" }),
+  );
+}
+
+export function fillHeader(views: View[], redraw: () => void): void {
+  const links = views
+    .filter(({ title }) => title)
+    .map(({ name, title }) => element("a", { id: `view-${name}`, href: addressOf(name) }, title));
+  find("views").replaceChildren(...links);
+  const link = copyButton("Copy link", "Copy the link to this view", () => location.href, {
+    id: "copy-link",
+    className: "bar-button",
+  });
+  link.prepend(linkIcon());
+  find("link-place").replaceWith(link);
+  find("switch").replaceWith(themeSwitch(redraw));
+}
+
+// The tab of the view that is shown, moved to where it can be seen.
+export function markView(name: string): void {
+  const tabs = find("views");
+  for (const link of tabs.querySelectorAll<HTMLElement>("a")) {
+    if (link.id !== `view-${name}`) {
+      link.removeAttribute("aria-current");
+      continue;
+    }
+    link.setAttribute("aria-current", "page");
+    tabs.scrollLeft = link.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - link.clientWidth) / 2;
+  }
+}
+
+export function showStore(status: Status): void {
+  const newest = status.newest ? ` · newest ${moment(status.newest.at)}` : "";
+  find("store").textContent =
+    `${many(status.records, "result")}${newest} · ${status.store} · prony ${status.version}`;
+}
+
+// Grey shapes where headings, sentences and charts will be.
+export function skeleton(): Child[] {
+  const shape = (kind: string) => element("div", { className: `shape ${kind}` });
+  const cards = Array.from({ length: 3 }, () =>
+    element("div", { className: "card" }, shape("short"), shape("long"), shape("picture")),
+  );
+  const all = element("div", { className: "skeleton" }, shape("title"), element("div", { className: "cards" }, ...cards));
+  return [attributed(all, { "aria-hidden": "true" })];
+}
+
+export function guideCommand(status: Status | null): HTMLElement {
+  return commandLine(status ? `prony guide --store ${shellWord(status.store)}` : "prony guide");
+}
+
+// Above what was shown before, which stays readable.
+export function showGone(gone: boolean, status: Status | null): void {
+  const place = find("gone");
+  if (gone === !place.hidden) return;
+  place.hidden = !gone;
+  place.replaceChildren(
+    ...(gone
+      ? [
+          element("strong", {}, "The server has stopped. "),
+          "These are the figures it gave last. Start it again with ",
+          guideCommand(status),
+          " and this page reconnects by itself.",
+        ]
+      : []),
+  );
+}
