@@ -77,6 +77,9 @@ bool cli_has_weights(const char *network);
 enum status cli_keep_network(const char *out, const char *network);
 enum status cli_keep_data(const char *out, const char *data); /* NULL is fine */
 
+/* Prints what the glossary says of a term, of all where it is NULL. */
+enum status cli_explain_term(const char *word);
+
 /* Says when anything printed so far was lost: a full disk, a reader that went away. */
 enum status cli_flush(void);
 

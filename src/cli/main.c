@@ -6,6 +6,7 @@
 #include "cli/screen.h"
 #include "data/dataset.h"
 #include "nn/network.h"
+#include "record/glossary.h"
 #include "record/version.h"
 
 #include <errno.h>
@@ -256,6 +257,9 @@ int main(int argc, char **argv)
     }
     const char *name = argv[help ? 2 : 1]; /* prony help COMMAND is prony COMMAND --help */
     int index = find_command(name);
+    const char *near;
+    if (index == COMMANDS && help && glossary_find(name, &near))
+        return end(cli_explain_term(name));
     if (index == COMMANDS)
         return unknown_command(name);
     if (help)

@@ -52,6 +52,7 @@ enum { FILTERS = true, REST = true, LASTS = true };
 
 static const struct endpoint endpoints[] = {
     {"/api/axes", endpoint_axes, {0}, false, false, LASTS},
+    {"/api/glossary", endpoint_glossary, {0}, false, false, LASTS},
     {"/api/status", endpoint_status, {0}, false, false, LASTS},
     {"/api/values", endpoint_values, {"axis"}, FILTERS, false, LASTS},
     {"/api/query",

@@ -1,6 +1,7 @@
 /* endpoints.c: what is in the store: axes and metrics, values, records. */
 #include "guide/endpoints.h"
 
+#include "record/glossary.h"
 #include "record/version.h"
 
 #include <string.h>
@@ -47,6 +48,26 @@ enum status endpoint_axes(struct call *call)
     json_array(json);
     for (size_t i = 0; i < STORE_AGGREGATES; i++)
         json_add_text(json, store_aggregates[i]);
+    json_end(json);
+    json_end(json);
+    return STATUS_OK;
+}
+
+/* /api/glossary */
+
+enum status endpoint_glossary(struct call *call)
+{
+    struct json_writer *json = &call->json;
+    json_object(json);
+    json_key(json, "terms");
+    json_array(json);
+    for (size_t i = 0; i < TERM_COUNT; i++) {
+        json_object(json);
+        call_add_text(json, "key", glossary[i].key);
+        call_add_text(json, "term", glossary[i].term);
+        call_add_text(json, "text", glossary[i].text);
+        json_end(json);
+    }
     json_end(json);
     json_end(json);
     return STATUS_OK;

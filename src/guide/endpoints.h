@@ -5,6 +5,7 @@
 #include "guide/call.h"
 
 enum status endpoint_axes(struct call *call);
+enum status endpoint_glossary(struct call *call);
 enum status endpoint_status(struct call *call);
 enum status endpoint_values(struct call *call);
 enum status endpoint_records(struct call *call);
