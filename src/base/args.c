@@ -117,7 +117,7 @@ static enum status set_value(const struct arg *arg, const char *word, void *valu
 {
     int64_t whole = 0;
     double real = 0;
-    if (arg->kind == ARG_TEXT && !*word)
+    if (arg->kind == ARG_TEXT && !*word && !arg->empty)
         FAIL(STATUS_INPUT, "--%s: found an empty text, expected --%s %s", arg->name, arg->name,
              arg->meaning);
     if (arg->kind == ARG_TEXT) {

@@ -30,6 +30,7 @@ struct arg {
     const char *help;      /* one line; the default is said here; NULL: the list ends */
     double low, high;      /* high may be INFINITY: "at least low" */
     const char *otherwise; /* the value where it is not given, as text; NULL: zero */
+    bool empty;            /* "" is a value too */
 };
 
 /* The start of a row: the option of a field has its name, and the kind that its type asks for. */

@@ -111,9 +111,14 @@ static enum status add_machine(struct call *call, struct machine *machine)
     struct store_filter filter = {"server", machine->server};
     struct store_where where = {&filter, 1};
     struct newest newest = {call, machine};
+    char title[TITLE_TEXT];
+    TRY(store_title(call->store, machine->server, title));
     TRY(store_list(call->store, where, 1, 0, take_result, &newest));
+    if (!title[0])
+        machine_title(machine->facts, title);
     json_object(json);
     call_add_text(json, "server", machine->server);
+    call_add_text(json, "title", title);
     json_key(json, "unit_names");
     json_array(json);
     TRY(store_values(call->store, "unit_name", where, add_unit_name, json));

@@ -1,7 +1,7 @@
 /* facts.c: see facts.h. Each fact is read where the system says it; a file that is not there (other
  * system, container, no permission) leaves its fact empty. */
 #include "record/facts.h"
-#include "base/file.h"
+#include "record/title.h"
 #include "record/version.h"
 
 #include <math.h>
@@ -73,19 +73,6 @@ static void find_system(struct facts *out)
         set_text(out->governor, line);
 }
 
-static void find_runtime(struct facts *out)
-{
-    char flags[8192];
-    bool known = find_line("/proc/cpuinfo", "flags", flags, sizeof flags);
-    bool is_virtual = strstr(flags, " hypervisor") != NULL;
-    bool contained = file_exists("/.dockerenv") || file_exists("/run/.containerenv") ||
-                     file_exists("/run/systemd/container");
-    if (contained)
-        set_text(out->runtime, is_virtual ? "container in a virtual machine" : "container");
-    else if (known)
-        set_text(out->runtime, is_virtual ? "virtual machine" : "bare metal");
-}
-
 /* Of the jiffies /proc/stat counts: user nice system idle iowait irq softirq steal. */
 static double find_steal(void)
 {
@@ -120,7 +107,8 @@ void facts_find(struct facts *out)
     memset(out, 0, sizeof *out);
     cpu_detect(&out->cpu);
     find_system(out);
-    find_runtime(out);
+    facts_find_server("/sys", "/proc", out);
+    machine_name_find(out->name);
     if (getloadavg(&out->load, 1) != 1)
         out->load = NAN;
     out->steal = find_steal();
@@ -170,11 +158,44 @@ static void write_gpu(struct json_writer *writer, const struct facts_gpu *gpu)
     json_end(writer);
 }
 
+/* What a person calls it: the name they gave it, else what it is. */
+static void write_title(struct json_writer *writer, const struct facts *facts)
+{
+    char title[TITLE_TEXT];
+    const struct title_facts of = {
+        .server = facts->server,
+        .cpu = facts->cpu.model,
+        .gpu = facts->gpu.name[0] ? facts->gpu.name : facts->gpu_model,
+        .sockets = facts->cpu.sockets,
+        .cores = facts->cpu.cores,
+        .threads_per_core = facts->cpu.threads_per_core,
+        .gpus = facts->gpus,
+    };
+    write_text(writer, "title", facts->name[0] ? facts->name : title_make(&of, title));
+}
+
+/* The GPUs of the server: how many, on which nodes, and CPUs : GPUs. */
+static void write_gpus(struct json_writer *writer, const struct facts *facts)
+{
+    char ratio[32];
+    if (!facts->gpus)
+        return;
+    write_count(writer, "gpus", (uint64_t)facts->gpus);
+    write_text(writer, "gpu_model", facts->gpu_model);
+    write_text(writer, "gpu_nodes", facts->gpu_nodes);
+    if (facts->cpu.sockets < 1)
+        return;
+    snprintf(ratio, sizeof ratio, "%d:%d", facts->cpu.sockets, facts->gpus);
+    write_text(writer, "cpu_gpu", ratio);
+}
+
 void facts_write_machine(const struct facts *facts, struct json_writer *writer)
 {
     const struct cpu *cpu = &facts->cpu;
     json_object(writer);
     write_text(writer, "server", facts->server);
+    write_title(writer, facts);
+    write_text(writer, "model", facts->model);
     write_text(writer, "cpu", cpu->model);
     write_text(writer, "vendor", cpu->vendor);
     write_count(writer, "sockets", (uint64_t)cpu->sockets);
@@ -194,6 +215,7 @@ void facts_write_machine(const struct facts *facts, struct json_writer *writer)
     write_real(writer, "load", facts->load);
     write_real(writer, "steal", facts->steal);
     write_gpu(writer, &facts->gpu);
+    write_gpus(writer, facts);
     json_end(writer);
 }
 

@@ -260,7 +260,7 @@ static const char *derived_INT(int64_t number, char *buffer)
 }
 
 const char *record_derived(const struct record *record, const struct derived *derived,
-                           char buffer[POINT_NUMBER])
+                           char buffer[TITLE_TEXT])
 {
     const char *found = "";
     switch ((enum derived_index)(derived - deriveds)) {

@@ -17,6 +17,7 @@
 #include "record/compare.h"
 #include "record/point.h"
 #include "record/stats.h"
+#include "record/title.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -200,6 +201,6 @@ struct derived {
 extern const struct derived deriveds[DERIVED_COUNT];
 /* As point_get: the value as text, "" when empty. */
 const char *record_derived(const struct record *record, const struct derived *derived,
-                           char buffer[POINT_NUMBER]);
+                           char buffer[TITLE_TEXT]);
 
 #endif

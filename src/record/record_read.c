@@ -7,6 +7,7 @@
 #include "record/record.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -173,6 +174,19 @@ static enum status read_measured(struct arena *arena, const struct json *tree, s
     return read_samples(arena, samples, out);
 }
 
+/* Results of peers once lacked the name of the unit: the machine's facts have it. */
+static void fill_unit_name(struct record *out)
+{
+    struct point *point = &out->point;
+    const char *name = "";
+    if (strcmp(point->unit, "cpu") == 0)
+        name = json_text(out->machine, "cpu", "");
+    else if (strcmp(point->unit, "gpu") == 0)
+        name = json_text(json_get(out->machine, "gpu"), "name", "");
+    if (!point->unit_name[0] && strlen(name) < sizeof point->unit_name)
+        snprintf(point->unit_name, sizeof point->unit_name, "%s", name);
+}
+
 static enum status read_members(struct arena *arena, const struct json *tree, struct record *out)
 {
     int64_t version = 0;
@@ -190,6 +204,7 @@ static enum status read_members(struct arena *arena, const struct json *tree, st
     TRY(member_of_kind(tree, "", "machine", JSON_OBJECT, &out->machine));
     TRY(member_of_kind(tree, "", "calibration", JSON_OBJECT, &out->calibration));
     TRY(member_of_kind(tree, "", "software", JSON_OBJECT, &out->software));
+    fill_unit_name(out);
     if (out->kind == RECORD_MACHINE && !out->machine)
         return member_fail("", "machine", NULL, "an object");
     if (out->kind == RECORD_NETWORK && !out->network)

@@ -231,6 +231,7 @@ struct store_row {
     int64_t id;
     struct point point;
     const char *status, *check, *source, *at, *bound;
+    const char *machine;          /* its human name */
     double metrics[METRIC_COUNT]; /* of those that were asked for; else NaN */
 };
 typedef enum status store_row_visit(void *context, const struct store_row *row);
@@ -244,6 +245,9 @@ struct store_glance {
 };
 enum status store_rows(struct store *store, const struct store_glance *glance,
                        store_row_visit *visit, void *context, int64_t *count);
+
+/* What a person calls this server (record/title.h), by its newest result; "" where none tells. */
+enum status store_title(struct store *store, const char *server, char out[TITLE_TEXT]);
 
 /* The result with this id, with its time, throughput (and its interval), × floor and share of the
  * limit; texts live until the next question. STATUS_INPUT when there is none. */

@@ -57,7 +57,7 @@ static enum status prepare_row(struct store *store)
 /* What a key's column holds of a record; "" is NULL. Columns of type INTEGER take the text as the
  * number it is. */
 static const char *key_value(const struct record *record, bool shipped, int key,
-                             char buffer[POINT_NUMBER])
+                             char buffer[TITLE_TEXT])
 {
     if (key < KEY_DERIVED)
         return point_get(&record->point, &axes[key], buffer);
@@ -72,7 +72,7 @@ static const char *key_value(const struct record *record, bool shipped, int key,
 
 static bool bind_row(sqlite3_stmt *row, int64_t id, const struct record *record, bool shipped)
 {
-    char buffer[POINT_NUMBER];
+    char buffer[TITLE_TEXT];
     int at = 1;
     bool bound = sqlite->bind_int64(row, at++, id) == SQLITE_OK;
     for (int key = 0; key < KEY_COUNT; key++, at++) {
@@ -91,7 +91,7 @@ static bool bind_row(sqlite3_stmt *row, int64_t id, const struct record *record,
 /* The first column of the row under `statement` that is not as the record has it. */
 static const char *find_wrong(sqlite3_stmt *statement, const struct record *record, bool shipped)
 {
-    char buffer[POINT_NUMBER];
+    char buffer[TITLE_TEXT];
     int at = 1; /* after the id */
     for (int key = 0; key < KEY_COUNT; key++, at++)
         if (strcmp(store_text(statement, at), key_value(record, shipped, key, buffer)) != 0)

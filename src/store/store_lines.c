@@ -2,6 +2,7 @@
 #include "store/store_inside.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Inside a question: the line with this id is visited. *found says whether there is one. */
@@ -128,6 +129,7 @@ static enum status fill_row(struct store *store, const enum metric_index *wanted
     out->source = texts[KEY_SOURCE];
     out->at = texts[KEY_DERIVED + DERIVED_time];
     out->bound = texts[KEY_DERIVED + DERIVED_bound];
+    out->machine = texts[KEY_DERIVED + DERIVED_machine];
     for (size_t i = 0; i < METRIC_COUNT; i++)
         out->metrics[i] = NAN;
     for (; *wanted != METRIC_COUNT; wanted++) {
@@ -165,6 +167,26 @@ enum status store_rows(struct store *store, const struct store_glance *glance,
     enum status status = select_rows(store, &arena, glance->where, &selection);
     if (status == STATUS_OK)
         status = visit_rows(store, glance, selection, visit, context, count);
+    columns_end(store);
+    arena_free(&arena);
+    return status;
+}
+
+enum status store_title(struct store *store, const char *server, char out[TITLE_TEXT])
+{
+    const struct store_filter filter = {"server", server};
+    struct arena arena = {0};
+    struct selection selection = {0};
+    const char *title = "";
+    TRY(columns_begin(store));
+    const struct column *titles = &store->columns.keys[KEY_DERIVED + DERIVED_machine];
+    enum status status = select_rows(store, &arena, (struct store_where){&filter, 1}, &selection);
+    for (size_t i = selection.count; i-- > 0 && status == STATUS_OK;) {
+        const char *found = titles->words.texts[titles->codes[selection.rows[i]]];
+        if (strlen(found) > strlen(title) && text_starts(found, title))
+            title = found; /* the newest, or one that says more, as of its GPU */
+    }
+    snprintf(out, TITLE_TEXT, "%s", title);
     columns_end(store);
     arena_free(&arena);
     return status;

@@ -446,5 +446,23 @@ expect tells_no_file_from_slower 2 'nothing was compared: ' \
 expect describes_the_machine 0 'backends' "$prony" machine
 expect tells_what_it_can_do_at_best 0 'at best, as far as seen' "$prony" machine
 expect lists_the_meters 0 'cpu_utilisation' "$prony" machine
+export XDG_CACHE_HOME="$folder/cache"
+expect names_the_machine 0 'lab server 3' "$prony" machine --name 'lab server 3'
+says shows_its_name 'lab server 3' "$prony" machine
+"$prony" bench small --batch 1 --backend ref --seconds 0.01 --out "$folder/named.jsonl" >/dev/null 2>&1
+holds records_carry_it "$(grep '"kind":"result"' "$folder/named.jsonl")" '"title":"lab server 3"'
+expect refuses_a_name_that_moves_the_cursor 2 'without control characters' \
+    "$prony" machine --name "$(printf 'a\033[2J')"
+expect refuses_a_name_beside_json 2 '--name stands alone' "$prony" machine --name x --json
+expect forgets_its_name 0 'call this machine: ' "$prony" machine --name ''
+case $("$prony" machine) in *'lab server 3'*) false ;; esac
+report has_no_name_left $?
+expect explains_a_term 0 'arithmetic intensity' "$prony" glossary roofline
+expect explains_a_term_of_two_words 0 'one worker' "$prony" glossary replica batch
+expect helps_with_a_term 0 'Joules' "$prony" help energy
+expect lists_all_terms 0 'multiply-add' "$prony" glossary
+expect knows_what_is_meant 2 'did you mean "floor"' "$prony" glossary flooor
+[ "$("$prony" glossary | LC_ALL=C.UTF-8 grep -cE '^.{81,}$')" = 0 ]
+report terms_fit_a_terminal $?
 expect describes_it_as_json 0 '"backends":[{"name":"simd"' "$prony" machine --json
 exit $status

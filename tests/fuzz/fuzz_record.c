@@ -25,7 +25,7 @@ static enum status write_and_read(void *context, const struct record *record, co
         abort();
     for (size_t i = 0; i < METRIC_COUNT; i++)
         record_metric(record, &metrics[i]);
-    char buffer[POINT_NUMBER];
+    char buffer[TITLE_TEXT];
     for (size_t i = 0; i < DERIVED_COUNT; i++)
         record_derived(record, &deriveds[i], buffer);
     text_free(&once);

@@ -214,12 +214,24 @@ TEST(roofline_of_a_machine)
     CHECK_EQUAL_INT(json_get(answer, "ceilings")->count, 0);
 }
 
+TEST(terms_are_explained)
+{
+    if (!start())
+        return;
+    const struct json *terms = json_get(get("/api/glossary", 200), "terms");
+    CHECK(terms->count >= 40);
+    for (const struct json *term = terms->first; term; term = term->next)
+        CHECK(json_text(term, "key", "")[0] && json_text(term, "term", "")[0] &&
+              json_text(term, "text", "")[0]);
+}
+
 TEST(machines_and_networks)
 {
     if (!start())
         return;
     const struct json *box = item(json_get(get("/api/machines", 200), "machines"), 0);
     CHECK_EQUAL_TEXT(json_text(box, "server", ""), "box");
+    CHECK_EQUAL_TEXT(json_text(box, "title", ""), "box, 2 cores");
     CHECK_EQUAL_INT(json_int(box, "records", 0), 5);
     CHECK_EQUAL_INT(json_int(json_get(box, "machine"), "cores", 0), 2);
     const struct json *network = item(json_get(get("/api/networks", 200), "networks"), 0);

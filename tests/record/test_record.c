@@ -236,7 +236,7 @@ TEST(measure_fills_what_follows)
     CHECK_NEAR(record_metric(&record, metric_find("cpu_utilisation")), 99.5, 0);
     CHECK(isnan(record_metric(&record, metric_find("energy"))));
     CHECK(isnan(record_metric(&record, metric_find("time_p99"))));
-    char buffer[POINT_NUMBER];
+    char buffer[TITLE_TEXT];
     CHECK_EQUAL_TEXT(record_derived(&record, &deriveds[DERIVED_effective_batch], buffer), "3");
     CHECK_EQUAL_TEXT(record_derived(&record, &deriveds[DERIVED_commit], buffer), "abc");
     arena_free(&arena);
@@ -496,6 +496,33 @@ TEST(memory_may_run_out_anywhere)
     }
     CHECK(nth > 3 && nth < 1000);
     text_free(&file);
+}
+
+/* Older records of peers lack the unit's name; their machine has it. */
+TEST(units_get_their_name_when_read)
+{
+    static const struct {
+        const char *line, *name;
+    } rows[] = {
+        {"{\"prony\":1,\"kind\":\"result\",\"status\":\"skipped\",\"point\":{\"unit\":\"cpu\"},"
+         "\"machine\":{\"cpu\":\"AMD EPYC\",\"gpu\":{\"name\":\"NVIDIA H200\"}}}",
+         "AMD EPYC"},
+        {"{\"prony\":1,\"kind\":\"result\",\"status\":\"skipped\",\"point\":{\"unit\":\"gpu\"},"
+         "\"machine\":{\"cpu\":\"AMD EPYC\",\"gpu\":{\"name\":\"NVIDIA H200\"}}}",
+         "NVIDIA H200"},
+        {"{\"prony\":1,\"kind\":\"result\",\"status\":\"skipped\",\"point\":{\"unit\":\"cpu\","
+         "\"unit_name\":\"its own\"},\"machine\":{\"cpu\":\"AMD EPYC\"}}",
+         "its own"},
+        {"{\"prony\":1,\"kind\":\"result\",\"status\":\"skipped\",\"point\":{\"unit\":\"cpu\"}}",
+         ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct arena arena = {0};
+        struct record record;
+        if (CHECK_OK(record_read(&arena, "test", 1, rows[i].line, strlen(rows[i].line), &record)))
+            CHECK_EQUAL_TEXT(record.point.unit_name, rows[i].name);
+        arena_free(&arena);
+    }
 }
 
 TEST(facts_describe_this_machine)

@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "estimate/calibration_kept.h"
 #include "record/facts.h"
+#include "record/title.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -222,12 +223,38 @@ static void write_unit(const struct unit *unit, struct json_writer *writer)
     json_end(writer);
 }
 
+/* "AMD EPYC, 2 cores", and the names that it goes by. */
+static enum status add_title(const struct facts *facts, struct text *out)
+{
+    char title[TITLE_TEXT];
+    struct arena arena = {0};
+    const struct json *machine, *software;
+    enum status status = facts_trees(facts, &arena, &machine, &software);
+    if (status == STATUS_OK)
+        text_printf(out, "%s\n", machine_title(machine, title));
+    arena_free(&arena);
+    text_printf(out, "  %-16s %s%s%s\n", "server", facts->server, facts->model[0] ? ", " : "",
+                facts->model);
+    return status;
+}
+
+/* The GPUs that the server has, by its CPUs and nodes, where it has any. */
+static void add_gpus(const struct facts *facts, struct text *out)
+{
+    if (!facts->gpus)
+        return;
+    text_printf(out, "  %-16s %d", "GPUs", facts->gpus);
+    if (facts->cpu.sockets > 0)
+        text_printf(out, ", CPU : GPU %d:%d", facts->cpu.sockets, facts->gpus);
+    text_printf(out, ", on NUMA node%s %s\n", facts->gpus == 1 ? "" : "s", facts->gpu_nodes);
+}
+
 static enum status print_facts(const struct facts *facts, const struct unit *units, int count)
 {
     const struct cpu *cpu = &facts->cpu;
     struct text text = {0};
 
-    text_printf(&text, "%s\n", facts->server);
+    TRY(add_title(facts, &text));
     text_printf(&text, "  %-16s %s, %d core%s", "CPU", cpu->model[0] ? cpu->model : "unknown",
                 cpu->cores, cpu->cores == 1 ? "" : "s");
     if (cpu->quota > 0)
@@ -249,6 +276,7 @@ static enum status print_facts(const struct facts *facts, const struct unit *uni
     text_printf(&text, ", 2 MB pages %s\n", cpu->huge_pages[0] ? cpu->huge_pages : "unknown");
     for (int i = 0; i < count; i++)
         print_unit(&text, &units[i]);
+    add_gpus(facts, &text);
     text_printf(&text, "  %-16s %s, %s%s%s\n", "system", facts->system, facts->kernel,
                 facts->runtime[0] ? ", " : "", facts->runtime);
     text_printf(&text, "  %-16s %s %s, %s, %s build\n", "prony", facts->version, facts->commit,
@@ -361,7 +389,7 @@ static enum status calibrate_anew(const struct cli *cli, const char *unit, struc
 
 struct machine_flags {
     bool calibrate, json;
-    const char *unit;
+    const char *unit, *name;
 };
 
 static enum status describe_all(const struct cli *cli, const struct machine_flags *flags,
@@ -392,6 +420,22 @@ static enum status describe_all(const struct cli *cli, const struct machine_flag
     return status;
 }
 
+static enum status rename_machine(const char *name)
+{
+    struct facts facts;
+    struct text text = {0};
+    TRY(machine_name_keep(name));
+    facts_find(&facts);
+    enum status status = add_title(&facts, &text);
+    if (status == STATUS_OK)
+        status = text_done(&text);
+    if (status == STATUS_OK)
+        printf("New results call this machine: %.*s\n", (int)strcspn(text_of(&text), "\n"),
+               text_of(&text));
+    text_free(&text);
+    return status;
+}
+
 static enum status run_machine(struct cli *cli, void *options)
 {
     const struct machine_flags *flags = options;
@@ -399,13 +443,17 @@ static enum status run_machine(struct cli *cli, void *options)
         FAIL(STATUS_INPUT,
              "--unit says what --calibrate looks at: prony machine --calibrate --unit %s",
              flags->unit);
-    return describe_all(cli, flags, &cli->arena);
+    if (flags->name && (flags->calibrate || flags->json))
+        FAIL(STATUS_INPUT, "--name stands alone: prony machine --name \"lab server 3\"");
+    return flags->name ? rename_machine(flags->name) : describe_all(cli, flags, &cli->arena);
 }
 
 static const struct arg rows[] = {
     {ARG(struct machine_flags, calibrate), NULL,
      "first find out what the units can do at best: under a minute; the best seen is kept"},
     {ARG(struct machine_flags, unit), "UNIT", "calibrate this unit only: cpu, gpu"},
+    {ARG(struct machine_flags, name), "NAME",
+     "what new results call this machine (\"\": its CPU and cores)", .empty = true},
     {ARG(struct machine_flags, json), NULL, "one JSON object"},
     ARG_END,
 };
@@ -415,7 +463,7 @@ const struct command cmd_machine = {
     .run = run_machine,
     .bytes = sizeof(struct machine_flags),
     .args = {.command = "prony machine",
-             .usage = "[--calibrate [--unit UNIT]] [--json]",
+             .usage = "[--calibrate [--unit UNIT]] [--name NAME] [--json]",
              .summary = "Describes this machine, and what can be measured on it.",
              .lists = {{rows, 0}}},
 };
