@@ -25,7 +25,10 @@ static struct run *shown;
 static void begin_rows(void *context, const struct sweep *sweep)
 {
     struct run *run = context;
-    bench_table_start(&run->output->rows, sweep);
+    struct text before = {0};
+    bench_table_start(&run->output->rows, sweep, &before);
+    fputs(text_of(&before), stdout);
+    text_free(&before);
 }
 
 /* Whoever waits hears it before the first result; a short run needs no word where nobody looks. */
@@ -141,6 +144,7 @@ enum status cli_bench(const struct cli *cli, struct bench_request *const *reques
                           .sink = bench_output_sink(output),
                           .unread = bench_output_is_plain(output)};
     enum status status = cli_peers(cli, &arena, &bench.peers);
+    output->command = cli->typed;
     if (status == STATUS_OK)
         status = bench_output_done(output, resume ? &done : NULL, &bench.pace);
     if (status == STATUS_OK)

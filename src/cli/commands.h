@@ -14,6 +14,7 @@ struct cli {
     const char *folder;        /* of the executable */
     const struct args *args;   /* of the command … */
     struct args_found found;   /* … and which of them were given */
+    const char *typed;         /* the command as a shell takes it: "prony bench small" */
     struct arena arena;        /* of words that are made of arguments */
 };
 

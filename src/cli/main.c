@@ -127,6 +127,23 @@ static void print_help(const struct args *args)
     text_free(&text);
 }
 
+/* What was typed, so that it can be pasted. */
+static enum status keep_typed(struct cli *cli, const struct args *args, int argc,
+                              const char *const *argv)
+{
+    struct text typed = {0};
+    text_add(&typed, args->command);
+    for (int i = 1; i < argc; i++) {
+        text_add_char(&typed, ' ');
+        text_add_word(&typed, argv[i]);
+    }
+    enum status status = text_done(&typed);
+    if (status == STATUS_OK && !(cli->typed = arena_text(&cli->arena, text_of(&typed))))
+        status = status_fail(STATUS_MEMORY, __FILE__, __LINE__, "out of memory");
+    text_free(&typed);
+    return status;
+}
+
 /* With its arguments read: help, or what it does. */
 static enum status run_with(struct cli *cli, const struct command *command, int argc,
                             const char *const *argv)
@@ -135,6 +152,7 @@ static enum status run_with(struct cli *cli, const struct command *command, int 
     NEED(cli->found.positional = arena_array(&cli->arena, (size_t)argc, sizeof(char *)));
     NEED(options = arena_alloc(&cli->arena, command->bytes));
     cli->args = &command->args;
+    TRY(keep_typed(cli, cli->args, argc, argv));
     TRY(args_parse(cli->args, argc, argv, options, &cli->found));
     if (!cli->found.help)
         return command->run(cli, options);

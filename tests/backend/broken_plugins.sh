@@ -41,5 +41,5 @@ expect says_that_it_is_not_beside_it 1 "no backend computes on gpu here: cuda: f
 head -c 9000 "$PRONY_BUILD/prony" >"$folder/prony_cuda.so"
 expect a_unit_says_it_too 1 "no backend computes on gpu here: cuda: $folder/prony_cuda.so is cut short: build or copy it again" \
     "$mine" train small iris --unit gpu
-expect goes_on_with_the_others 0 'right' "$mine" bench small --backend ref --seconds 0.05
+expect goes_on_with_the_others 0 'correct' "$mine" bench small --backend ref --seconds 0.05
 exit $status

@@ -6,14 +6,14 @@ suite=cli_bench
 quick="--seconds 0.1"
 expect helps 0 'prony bench small large --phase training,inference' "$prony" bench --help
 expect prints_a_table 0 'samples/s' "$prony" bench small $quick
-expect checks_what_it_times 0 'right' "$prony" bench small --phase training,inference $quick
+expect checks_what_it_times 0 'correct' "$prony" bench small --phase training,inference $quick
 expect has_a_flag_for_every_axis 0 '--scenario' "$prony" bench --help
-if ! "$prony" bench small --unit gpu --seconds 0.01 2>&1 | grep -q 'right'; then # without a GPU
+if ! "$prony" bench small --unit gpu --seconds 0.01 2>&1 | grep -q 'correct'; then # without a GPU
     expect offers_no_precision_of_a_gpu 1 '--precision bf16: only backends of a GPU compute in it: ' \
         "$prony" bench small --precision bf16,fp16 --batch 1-64*2 $quick
     [ "$(printf '%s\n' "$output" | wc -l)" -eq 2 ]
     report says_so_in_a_line_each $? "$output"
-    expect measures_the_precision_it_has 0 'right' "$prony" bench small --precision bf16,fp32 $quick
+    expect measures_the_precision_it_has 0 'correct' "$prony" bench small --precision bf16,fp32 $quick
 fi
 expect explains_a_skip 0 'computes in fp32, not in fp16' \
     "$prony" bench small --framework prony,python-list --backend simd --precision fp16 $quick
@@ -66,7 +66,7 @@ for format in table json csv md tests; do
 done
 for format in table csv md tests; do
     output=$("$prony" bench small --format $format --out /dev/full $quick 2>/dev/null)
-    [ $? = 1 ] && echo "$output" | grep -q small && echo "$output" | grep -q right
+    [ $? = 1 ] && echo "$output" | grep -q small && echo "$output" | grep -qE 'right|correct'
     report "prints_as_${format}_what_a_full_disk_does_not_take" $? "$output"
 done
 expect says_what_it_cannot_write 1 'nowhere/out.jsonl' \
@@ -155,7 +155,7 @@ report keeps_who_answered_its_queries $? "$(cat "$folder/queries.txt")"
 echo 'small --seconds 0.02' >"$folder/unit.suite"
 echo 'small --backend ref --seconds 0.02' >"$folder/backend.suite"
 expect suite_takes_a_unit 0 'no backend computes on moon here' "$prony" suite "$folder/unit.suite" --unit moon
-expect suite_leaves_a_backend 0 'backend ref' "$prony" suite "$folder/backend.suite" --unit moon
+expect suite_leaves_a_backend 0 'prony/ref' "$prony" suite "$folder/backend.suite" --unit moon
 
 # A suite: every line is looked at first; what is done is not done again.
 printf '%s\n' '  # a comment' '--format csv' '' \
@@ -213,7 +213,7 @@ expect says_no_time_of_nothing 1 '' sh -c \
     '"$1" bench large --phase inference --batch 256 --seconds 0.01 --patience 0.1 | grep "would take 0 "' - "$prony"
 
 # Where samples lie, how they come, and from where on a GPU is worth it.
-expect reads_samples_from_a_file 0 'right' "$prony" bench small --data real/dram,real/cache $quick
+expect reads_samples_from_a_file 0 'correct' "$prony" bench small --data real/dram,real/cache $quick
 expect leaves_samples_where_they_lie 0 'skipped: a CPU reads samples where they lie' \
     "$prony" bench small --ingestion pinned $quick
 expect leaves_data_to_peers 0 'skipped: other frameworks are measured on data they hold' \
@@ -274,7 +274,7 @@ wait $bench
 report stops_between_kernels $? "$(cat "$folder/kernels.txt")"
 
 # Scenarios, and training to a target.
-expect streams 0 'right' "$prony" bench small --phase inference --scenario single-stream,offline $quick
+expect streams 0 'correct' "$prony" bench small --phase inference --scenario single-stream,offline $quick
 # Through the library, beside the engine: in turns, and checked.
 expect asks_through_the_library 0 'library  ' "$prony" bench small --phase inference \
     --scenario single-stream --through engine,library $quick

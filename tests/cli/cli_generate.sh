@@ -89,7 +89,7 @@ expect labels_need_rows 2 'found 2000 labelled rows, expected at most the 1438 t
     "$prony" train small_mlp.net digits --labelled 2000
 expect labels_stay 2 'cannot be given with --resume' \
     "$prony" train digits_dbn digits --resume few.st --labelled 50
-expect times_a_step 0 'right' "$prony" bench gan --batch 8 --seconds 0.1
+expect times_a_step 0 'correct' "$prony" bench gan --batch 8 --seconds 0.1
 
 # Rows without a label, said or not asked for; labels that nobody looks at may be anything.
 cut -d, -f1-64 a.csv >bare.csv

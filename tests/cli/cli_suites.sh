@@ -13,7 +13,7 @@ results() {
 
 sed 's/--framework prony,pytorch //; s/--batch 64/--batch 4/; s/--seconds 0.5/--seconds 0.02/' \
     suites/kinds.suite >"$folder/kinds.suite"
-expect times_one_of_each_kind 0 right "$prony" suite "$folder/kinds.suite" --out "$folder/kinds.jsonl"
+expect times_one_of_each_kind 0 correct "$prony" suite "$folder/kinds.suite" --out "$folder/kinds.jsonl"
 results kinds 24 '"verdict":"right"' # 12 networks, training and inference
 for model in mlp:784-500-500-10 autoencoder vae cvae rbm dbn gan dcn deconv rnn gru adding; do
     [ "$(grep -c "\"kind\":\"result\".*\"model\":\"$model\"" "$folder/kinds.jsonl")" -eq 2 ]

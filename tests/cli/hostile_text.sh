@@ -46,7 +46,7 @@ report export_is_exact $? "the export differs from what was added"
 long=$(awk 'BEGIN { printf "x"; for (i = 0; i < 9000; i++) printf "µ" }')
 printf '{"prony":1,"kind":"result","point":{"batch":2},"status":"failed","reason":"%s"}\n' "$long" >"$folder/long.jsonl"
 "$prony" store add "$folder/long.jsonl" $store >/dev/null
-case $("$prony" store list --where batch=2 $store 2>&1) in
+case $("$prony" store list --where batch=2 --format md $store 2>&1) in
 *'\x'*) report whole_characters 1 "found a cut character" ;;
 *"$long"*) report whole_characters 0 ;;
 *) report whole_characters 1 "found another text" ;;

@@ -98,8 +98,8 @@ fi
 "$prony" bench large --batch 3 --backend cuda --seconds 0.5 >"$folder/beside" 2>&1 &
 other=$!
 resident="bench large --phase inference --batch 1 --scenario resident --backend cuda"
-expect two_processes_at_once 0 'right' "$prony" $resident --seconds 0.5
-wait $other && grep -q 'right' "$folder/beside"
+expect two_processes_at_once 0 'correct' "$prony" $resident --seconds 0.5
+wait $other && grep -q 'correct' "$folder/beside"
 report the_other_of_them $? "$(cat "$folder/beside")"
 
 # killed NAME PART: the last process that was started, in the middle of its work: its log has PART.
@@ -116,6 +116,6 @@ echo asks >"$folder/log"
 "$prony" $resident --seconds 30 >>"$folder/log" 2>&1 &
 sleep 3
 killed a_killed_process_whose_kernel_waits '^asks'
-expect the_gpu_can_be_used_afterwards 0 'right' \
+expect the_gpu_can_be_used_afterwards 0 'correct' \
     "$prony" bench large --batch 3 --backend cuda --seconds 0.1
 exit $status

@@ -2,6 +2,7 @@
 # names itself in $suite before it reads this file, and ends with $status.
 
 prony=$PRONY_BUILD/prony
+export COLUMNS=500 # so that what is looked for stands in one line; tests/cli/golden.sh has 80 and 120
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 status=0

@@ -46,11 +46,12 @@ static enum status output_print(struct bench_output *output, const char *line,
     switch (output->style) {
     case OUTPUT_JSON: printf("%s\n", line); break;
     case OUTPUT_ROWS:
+        if (record->kind == RECORD_MACHINE && record->calibration)
+            NEED(output->calibration = json_copy(&output->arena, record->calibration));
         if (record->kind != RECORD_RESULT)
             break;
-        bench_table_row(&output->rows, record, &row);
+        status = bench_table_row(&output->rows, record, &row);
         fputs(text_of(&row), stdout);
-        status = text_done(&row);
         text_free(&row);
         break;
     case OUTPUT_NOTHING: break;
@@ -233,6 +234,7 @@ void bench_output_close(struct bench_output *output)
         store_run_end(output->opened, getpid());
     }
     store_close(output->opened);
+    bench_table_free(&output->rows);
     mem_free(output->kept);
     arena_free(&output->arena);
 }
@@ -282,11 +284,13 @@ static enum status output_table(const struct bench_output *output, struct text *
 
 enum status bench_output_finish(struct bench_output *output)
 {
-    if (output->style == OUTPUT_ROWS || output->style == OUTPUT_JSON ||
-        output->style == OUTPUT_NOTHING)
+    if (output->style == OUTPUT_JSON || output->style == OUTPUT_NOTHING)
         return STATUS_OK;
     struct text text = {0};
-    enum status status = output_table(output, &text);
+    enum status status =
+        output->style == OUTPUT_ROWS
+            ? bench_table_end(&output->rows, output->calibration, output->command, &text)
+            : output_table(output, &text);
     if (status == STATUS_OK)
         fputs(text_of(&text), stdout);
     text_free(&text);

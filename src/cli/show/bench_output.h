@@ -28,9 +28,11 @@ struct bench_output {
     enum output_style style;
     enum table_format format; /* of OUTPUT_TABLE */
     struct bench_table rows;
-    const char *file;     /* or NULL */
-    struct store *opened; /* or NULL */
-    struct sink store;    /* write is NULL without one */
+    const struct json *calibration; /* of the machine's record, or NULL */
+    const char *command;            /* what was typed; or NULL */
+    const char *file;               /* or NULL */
+    struct store *opened;           /* or NULL */
+    struct sink store;              /* write is NULL without one */
     char started[CLOCK_STAMP];
     struct table_row *kept; /* what is printed at the end, with records in the arena */
     size_t kept_count, kept_room;

@@ -1,138 +1,29 @@
 /* bench_table.c: see bench_table.h. */
 #include "cli/show/bench_table.h"
-#include "record/tables/table.h"
+
+#include "cli/show/show_figure.h"
+#include "cli/show/show_record.h"
+#include "cli/show/wrap.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { TIME_WIDTH = 10, SPREAD_WIDTH = 7, RATE_WIDTH = 11, FLOOR_WIDTH = 11, CHECK_WIDTH = 6 };
+/* Room for what rows will hold, since the columns are chosen before the first one. */
+enum {
+    TIME_ROOM = 18,
+    RATE_ROOM = 9,
+    LIMIT_ROOM = 12,
+    RESULT_ROOM = 12,
+    FIGURE_ROOM = 8,
+    BOUND_ROOM = 13
+};
 
-static void add_left(struct text *out, const char *value, int width)
-{
-    text_printf(out, "%s%*s  ", value,
-                width > (int)table_width(value) ? width - (int)table_width(value) : 0, "");
-}
+struct bench_seen {
+    const char *key;
+    struct bench_seen *next;
+};
 
-static void add_right(struct text *out, const char *value, int width)
-{
-    text_printf(out, "%*s%s  ",
-                width > (int)table_width(value) ? width - (int)table_width(value) : 0, "", value);
-}
-
-void bench_table_start(struct bench_table *table, const struct sweep *sweep)
-{
-    *table = (struct bench_table){0};
-    for (int i = 0; i < AXIS_COUNT; i++) {
-        const struct sweep_list *list = &sweep->lists[i];
-        bool way = sweep->against && axis_check(&axes[AXIS_through], sweep->against) == STATUS_OK;
-        bool opposed =
-            sweep->against && (way ? i == AXIS_through : i == AXIS_framework || i == AXIS_backend);
-        table->shown[i] = list->count > 1 || opposed;
-        table->width[i] = (int)table_width(axes[i].key);
-        for (int j = 0; j < list->count; j++)
-            if ((int)table_width(list->values[j]) > table->width[i])
-                table->width[i] = (int)table_width(list->values[j]);
-        if (opposed && (int)table_width(sweep->against) > table->width[i])
-            table->width[i] = (int)table_width(sweep->against);
-    }
-}
-
-static void add_common(const struct bench_table *table, const struct record *record,
-                       enum axis_index i, struct text *out)
-{
-    char number[POINT_NUMBER];
-    const char *value = point_get(&record->point, &axes[i], number);
-    bool varies = table->shown[i] || (i == AXIS_backend && table->shown[AXIS_framework]);
-    if (!varies && value[0])
-        text_printf(out, "%s %s · ", axes[i].key, value);
-}
-
-/* What all rows have in common: what a benchmark is told by, and what is not as usual. Then the
- * names of the columns. */
-static void add_heading(const struct bench_table *table, const struct record *record,
-                        struct text *out)
-{
-    static const enum axis_index always[] = {AXIS_model,     AXIS_phase,   AXIS_batch,
-                                             AXIS_framework, AXIS_backend, AXIS_threads};
-    bool told[AXIS_COUNT] = {false};
-    char number[POINT_NUMBER];
-    for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
-        add_common(table, record, always[i], out);
-        told[always[i]] = true;
-    }
-    for (int i = 0; i < AXIS_COUNT; i++) {
-        const char *usual = axes[i].otherwise;
-        if (!told[i] && usual[0] && strcmp(point_get(&record->point, &axes[i], number), usual) != 0)
-            add_common(table, record, (enum axis_index)i, out);
-    }
-    text_printf(out, "%s\n", record->point.server);
-    for (int i = 0; i < AXIS_COUNT; i++)
-        if (table->shown[i])
-            add_left(out, axes[i].key, table->width[i]);
-    add_right(out, "time", TIME_WIDTH);
-    add_right(out, "±", SPREAD_WIDTH);
-    add_right(out, "samples/s", RATE_WIDTH);
-    add_right(out, "× floor", FLOOR_WIDTH);
-    add_left(out, "check", CHECK_WIDTH);
-    text_add(out, "note\n");
-}
-
-static void add_figures(const struct record *record, struct text *out)
-{
-    struct text cell = {0};
-    const struct stats *time = &record->time_ns;
-
-    text_add_time(&cell, time->median);
-    add_right(out, text_of(&cell), TIME_WIDTH);
-    text_clear(&cell);
-    if (isnan(time->ci_high))
-        text_add(&cell, "–");
-    else
-        text_printf(&cell, "%.1f %%", 50 * (time->ci_high - time->ci_low) / time->median);
-    add_right(out, text_of(&cell), SPREAD_WIDTH);
-    text_clear(&cell);
-    text_add_count(&cell, record->throughput);
-    add_right(out, text_of(&cell), RATE_WIDTH);
-    text_clear(&cell);
-    if (isnan(record->times_floor))
-        text_add(&cell, "–");
-    else
-        text_printf(&cell, record->times_floor < 100 ? "%.2f" : "%.0f", record->times_floor);
-    if (record_slow_hour(record)) /* the note says why */
-        text_printf(&cell, record->times_now < 100 ? " (%.2f)" : " (%.0f)", record->times_now);
-    add_right(out, text_of(&cell), FLOOR_WIDTH);
-    add_left(out, record->check.verdict == RECORD_RIGHT ? "right" : "none", CHECK_WIDTH);
-    if (cell.failed)
-        out->failed = true;
-    text_free(&cell);
-}
-
-/* "slower than numpy: 1.24 × its time (1.21 … 1.27, 99 %, 80 rounds)" */
-static void add_verdict(const struct record *record, struct text *out)
-{
-    const struct comparison *found = &record->against.found;
-    static const char *const words[] = {"no verdict beside", "faster than", "slower than",
-                                        "the same as"};
-    text_printf(out, "  %s %s", words[found->verdict], record->against.other);
-    if (!isnan(found->ratio))
-        text_printf(out, ": %.3g × its time", found->ratio);
-    if (isnan(found->low))
-        text_printf(out, " (%lld rounds are too few)\n", (long long)found->rounds);
-    else
-        text_printf(out, " (%.4g … %.4g, 99 %%, %lld rounds in %lld instance%s)\n", found->low,
-                    found->high, (long long)found->rounds, (long long)found->instances,
-                    found->instances == 1 ? "" : "s");
-}
-
-/* What a peer gave as its reason may be anything: one line, and nothing that moves the cursor. */
-static void add_line(struct text *out, const char *line)
-{
-    for (; *line; line++)
-        text_add_char(out, (unsigned char)*line < ' ' || *line == 0x7f ? ' ' : *line);
-    text_add_char(out, '\n');
-}
-
-/* What no record says is said here. */
+/* What an axis without a value is called. */
 static const char *shown_value(const struct point *point, int axis, char number[POINT_NUMBER])
 {
     const char *value = point_get(point, &axes[axis], number);
@@ -140,30 +31,212 @@ static const char *shown_value(const struct point *point, int axis, char number[
     return engine ? "engine" : value;
 }
 
-void bench_table_row(struct bench_table *table, const struct record *record, struct text *out)
+static void add_axis(struct bench_table *table, const struct sweep *sweep, int i, bool opposed)
 {
-    char number[POINT_NUMBER];
+    const struct sweep_list *list = &sweep->lists[i];
+    size_t room = opposed ? wrap_width(sweep->against) : 0;
+    for (int j = 0; j < list->count; j++)
+        if (wrap_width(list->values[j]) > room)
+            room = wrap_width(list->values[j]);
+    show_table_column(&table->show, axes[i].key, axes[i].kind == AXIS_INT ? SHOW_RIGHT : SHOW_LEFT,
+                      SHOW_ALWAYS, room);
+    table->axis_count++;
+}
 
-    if (!table->begun)
-        add_heading(table, record, out);
-    table->begun = true;
+/* The sweep's one value of an axis, or its default; NULL where it has several. */
+static const char *only_value(const struct sweep *sweep, enum axis_index axis)
+{
+    const struct sweep_list *list = &sweep->lists[axis];
+    return list->count > 1 ? NULL : list->count ? list->values[0] : axes[axis].otherwise;
+}
+
+/* What the time is of. */
+static const char *time_heading(const struct sweep *sweep)
+{
+    const char *scenario = only_value(sweep, AXIS_scenario), *phase = only_value(sweep, AXIS_phase);
+    if (!scenario || !phase)
+        return "time   ";
+    if (strcmp(scenario, "iterate") != 0)
+        return strcmp(scenario, "target") == 0 ? "time   " : "time per query   ";
+    return strcmp(phase, "training") == 0 ? "time per step   " : "time per batch   ";
+}
+
+static void add_columns(struct bench_table *table, const struct sweep *sweep)
+{
+    struct show_table *show = &table->show;
+    table->time = show_table_column(show, time_heading(sweep), SHOW_RIGHT, SHOW_ALWAYS, TIME_ROOM);
+    show_table_column(show, "samples/s", SHOW_RIGHT, 90, RATE_ROOM);
+    show_table_column(show, "of the limit", SHOW_RIGHT, 80, LIMIT_ROOM);
+    show_table_column(show, "result", SHOW_LEFT, SHOW_ALWAYS, RESULT_ROOM);
+    show_table_column(show, "limit", SHOW_RIGHT, 60, FIGURE_ROOM);
+    show_table_column(show, "set by", SHOW_LEFT, 50, BOUND_ROOM);
+    show_table_column(show, "p90", SHOW_RIGHT, 30, FIGURE_ROOM);
+    show_table_column(show, "FLOP/s", SHOW_RIGHT, 40, FIGURE_ROOM);
+}
+
+void bench_table_start(struct bench_table *table, const struct sweep *sweep, struct text *out)
+{
+    const bool way = sweep->against && axis_check(&axes[AXIS_through], sweep->against) == STATUS_OK;
+    if (table->begun) {
+        bench_table_end(table, NULL, NULL, out);
+        text_add_char(out, '\n');
+    }
+    show_table_free(&table->show);
+    table->show = (struct show_table){.width = wrap_screen()};
+    table->limit = (struct bench_limit){0};
+    table->unseen = NULL;
+    table->begun = false;
+    table->axis_count = 0;
+    for (int i = 0; i < AXIS_COUNT; i++) {
+        bool opposed =
+            sweep->against && (way ? i == AXIS_through : i == AXIS_framework || i == AXIS_backend);
+        table->varies[i] = sweep->lists[i].count > 1 || opposed;
+        if (table->varies[i])
+            add_axis(table, sweep, i, opposed);
+    }
+    add_columns(table, sweep);
+}
+
+/* What all rows have in common. A backend belongs to its framework. */
+static void add_title(struct bench_table *table, const struct record *record)
+{
+    bool told[AXIS_COUNT];
     for (int i = 0; i < AXIS_COUNT; i++)
-        if (table->shown[i])
-            add_left(out, shown_value(&record->point, i, number), table->width[i]);
-    if (record->status == RECORD_OK)
-        add_figures(record, out);
+        told[i] = !table->varies[i];
+    told[AXIS_backend] &= !table->varies[AXIS_framework];
+    show_record_title(record, told, &table->show.title);
+}
+
+/* Is it a skip whose like was shown? One row of a peer that cannot start is enough. */
+static bool was_skipped(struct bench_table *table, const struct record *record)
+{
+    struct arena *arena = &table->show.arena;
+    if (record->status != RECORD_SKIPPED)
+        return false;
+    const char *key = arena_format(arena, "%s\n%s\n%s", record->point.framework,
+                                   record->point.backend, record->reason ? record->reason : "");
+    for (struct bench_seen *seen = table->unseen; key && seen; seen = seen->next)
+        if (strcmp(seen->key, key) == 0)
+            return true;
+    struct bench_seen *seen = arena_alloc(arena, sizeof *seen);
+    if (key && seen) {
+        *seen = (struct bench_seen){key, table->unseen};
+        table->unseen = seen;
+    }
+    return false;
+}
+
+/* "slower than numpy: 1.24 × its time (1.21 … 1.27, 99 %, 80 rounds)" */
+static void add_verdict(struct show_table *show, const struct record *record)
+{
+    const struct comparison *found = &record->against.found;
+    static const char *const words[] = {"no verdict beside", "faster than", "slower than",
+                                        "the same as"};
+    struct text out = {0};
+    text_printf(&out, "  %s %s", words[found->verdict], record->against.other);
+    if (!isnan(found->ratio))
+        text_printf(&out, ": %.3g × its time", found->ratio);
+    if (isnan(found->low))
+        text_printf(&out, " (%lld rounds are too few)", (long long)found->rounds);
     else
-        text_printf(out, "%s: ", record_status_name(record->status));
-    if (record->status == RECORD_OK && record->check.verdict == RECORD_UNCHECKED &&
-        record->check.reason)
-        text_printf(out, "unchecked: %s%s", record->check.reason, record->reason ? "; " : "");
-    if (record->handicap)
-        text_printf(out, "† %s%s", record->handicap, record->reason ? "; " : "");
-    add_line(out, record->reason ? record->reason : "");
-    if (record->handicap && !table->explained)
-        text_add(out, "  † handicapped: it does not run as its users run it, and nothing is "
-                      "concluded from it\n");
-    table->explained |= record->handicap != NULL;
+        text_printf(&out, " (%.4g … %.4g, 99 %%, %lld rounds in %lld instance%s)", found->low,
+                    found->high, (long long)found->rounds, (long long)found->instances,
+                    found->instances == 1 ? "" : "s");
+    show->failed |= out.failed;
+    show_table_line(show, text_of(&out));
+    text_free(&out);
+}
+
+/* The figures of a row; `cells` are those from the time on. */
+static void fill_figures(struct show_table *show, const struct record *record, struct text *cells)
+{
+    struct text marks = {0};
+    const bool ok = record->status == RECORD_OK;
+    if (ok)
+        show_record_marks(show, record, &marks);
+    show_interval(&cells[0], &record->time_ns);
+    show_table_hang(text_of(&marks), &cells[0]);
+    show_rate(&cells[1], record->throughput);
+    show_of_limit(&cells[2], record);
+    show_record_result(show, record, &cells[3]);
+    if (ok) {
+        show_time(&cells[4], record->time_ns.median / show_times_limit(record));
+        text_add(&cells[5], show_bound(record->bound));
+        show_time(&cells[6], record->time_ns.p90);
+        if (record->flop > 0)
+            text_add_count(&cells[7], record->flop / record_work_ns(record) * 1e9);
+    }
+    show->failed |= marks.failed;
+    text_free(&marks);
+}
+
+static void add_row(struct bench_table *table, const struct record *record)
+{
+    enum { FIGURES = 8 };
+    struct show_table *show = &table->show;
+    struct text figures[FIGURES] = {{0}};
+    char numbers[AXIS_COUNT][POINT_NUMBER];
+    const char *cells[SHOW_COLUMNS] = {NULL};
+    int c = 0;
+    for (int i = 0; i < AXIS_COUNT; i++)
+        if (table->varies[i])
+            cells[c++] = shown_value(&record->point, i, numbers[i]);
+    fill_figures(show, record, figures);
+    for (int i = 0; i < FIGURES; i++) {
+        show->failed |= figures[i].failed;
+        cells[c++] = text_of(&figures[i]);
+    }
+    show_table_row(show, cells);
+    for (int i = 0; i < FIGURES; i++)
+        text_free(&figures[i]);
+}
+
+enum status bench_table_row(struct bench_table *table, const struct record *record,
+                            struct text *out)
+{
+    struct show_table *show = &table->show;
+    if (!table->begun) {
+        add_title(table, record);
+        show_table_begin(show, out);
+    }
+    table->begun = true;
+    show_record_software(record, &table->software);
+    if (was_skipped(table, record)) {
+        show_record_repeat(show, record);
+        return show_table_done(show);
+    }
+    bench_limit_add(&table->limit, record);
+    add_row(table, record);
     if (record->against.other)
-        add_verdict(record, out);
+        add_verdict(show, record);
+    show_table_flush(show, out);
+    TRY(show_table_done(show));
+    return text_done(out);
+}
+
+enum status bench_table_end(struct bench_table *table, const struct json *calibration,
+                            const char *command, struct text *out)
+{
+    struct text line = {0};
+    if (!table->begun)
+        return STATUS_OK;
+    bench_limit_print(&table->limit, calibration, &line);
+    if (line.length)
+        show_table_foot(&table->show, text_of(&line));
+    if (command) {
+        show_table_foot(&table->show, text_of(&table->software));
+        show_table_foot_command(&table->show, command);
+    }
+    table->show.failed |= line.failed;
+    text_free(&line);
+    show_table_end(&table->show, out);
+    table->begun = false;
+    TRY(show_table_done(&table->show));
+    return text_done(out);
+}
+
+void bench_table_free(struct bench_table *table)
+{
+    show_table_free(&table->show);
+    text_free(&table->software);
 }

@@ -1,19 +1,31 @@
 /* bench_table.h: the table of `prony bench`, whose rows appear as they are measured. Which columns
- * there are is known beforehand: the axes that were given several values. */
+ * there are is known beforehand: the axes that were given several values, and the figures. */
 #ifndef PRONY_CLI_BENCH_TABLE_H
 #define PRONY_CLI_BENCH_TABLE_H
 
 #include "bench/sweep/sweep.h"
+#include "cli/show/bench_limit.h"
+#include "cli/show/show_table.h"
 
 struct bench_table {
-    bool shown[AXIS_COUNT];
-    int width[AXIS_COUNT];
+    struct show_table show;
+    bool varies[AXIS_COUNT];   /* a column, not a word of the title */
+    int axis_count, time;      /* columns of axes; the one of the time */
+    struct bench_seen *unseen; /* skips that are told already */
+    struct bench_limit limit;
+    struct text software; /* "prony 0.1.0, numpy 1.24.2": of all tables */
     bool begun;
-    bool explained; /* what the mark of a handicap means */
 };
 
-void bench_table_start(struct bench_table *table, const struct sweep *sweep);
-/* Appends the row, and before the first one the heading. */
-void bench_table_row(struct bench_table *table, const struct record *record, struct text *out);
+/* Ends the table before, if there is one, and prepares the next. */
+void bench_table_start(struct bench_table *table, const struct sweep *sweep, struct text *out);
+/* Appends the row, and before the first one the title and the headings. */
+enum status bench_table_row(struct bench_table *table, const struct record *record,
+                            struct text *out);
+/* Appends the notes and the limit. `calibration`: of the machine's record, or NULL. `command`: what
+ * was run, or NULL before the last table. */
+enum status bench_table_end(struct bench_table *table, const struct json *calibration,
+                            const char *command, struct text *out);
+void bench_table_free(struct bench_table *table);
 
 #endif
