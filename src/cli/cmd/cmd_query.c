@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct options {
-    const char *x, *y, *where, *groups, *aggregate, *baseline, *format, *draw, *store;
+    const char *x, *y, *where, *groups, *aggregate, *baseline, *format, *draw, *log, *store;
 };
 
 static enum status read_groups(struct arena *arena, const char *list, struct store_query *query)
@@ -53,7 +53,8 @@ static enum status write_chart(const struct options *options, const struct store
         FAIL(STATUS_INPUT, "--format: found \"%s\", expected table, csv, md or json",
              options->format);
     TRY(query_table(query, chart, format, out));
-    return format == TABLE_ALIGNED ? query_draw(query, chart, options->draw, out) : STATUS_OK;
+    return format == TABLE_ALIGNED ? query_draw(query, chart, options->draw, options->log, out)
+                                   : STATUS_OK;
 }
 
 static enum status ask(const struct options *options)
@@ -100,6 +101,8 @@ static const struct arg rows[] = {
      "also the speed-up against this; \"first\": against each series' first"},
     {AT(format), "NAME", "table, csv, md or json (default: table)", .otherwise = "table"},
     {AT(draw), "HOW", "under the table: bar, line, none or auto (default: auto)",
+     .otherwise = "auto"},
+    {AT(log), "AXES", "logarithmic axes: x, y, xy, none or auto (default: auto)",
      .otherwise = "auto"},
     {CLI_STORE(struct options)},
     ARG_END,

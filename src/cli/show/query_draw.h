@@ -4,8 +4,10 @@
 
 #include "store/store.h"
 
-/* `how`: "bar", "line", "none", or "auto": lines over numbers, else bars. */
+/* `how`: "bar", "line", "none", or "auto": lines over numbers, else bars. `log`: which axes are
+ * logarithmic, "x", "y", "xy", "none", or "auto": those that span more than a factor of 16. A bar
+ * on such an axis is a dot. */
 enum status query_draw(const struct store_query *query, const struct store_chart *chart,
-                       const char *how, struct text *out);
+                       const char *how, const char *log, struct text *out);
 
 #endif

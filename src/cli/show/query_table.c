@@ -1,7 +1,12 @@
-/* query_table.c: see query_table.h. Cells are made once; each format prints them in its way. */
+/* query_table.c: see query_table.h. Programs get rows of cells, people a table that fits. */
 #include "cli/show/query_table.h"
 
+#include "cli/show/show_figure.h"
+#include "cli/show/show_table.h"
+#include "cli/show/wrap.h"
+
 #include <math.h>
+#include <string.h>
 
 enum { COLUMNS = STORE_GROUPS + 9 };
 
@@ -108,25 +113,6 @@ static void add_mark(struct row *row, const struct store_query *query,
     add_note(row, mark);
 }
 
-static void print_aligned(const struct row *row, const size_t *widths, size_t texts,
-                          struct text *out)
-{
-    for (size_t c = 0; c < row->count; c++) {
-        const char *cell = cell_of(row, c);
-        bool left = c < texts || c + 1 == row->count;
-        int room = (int)(widths[c] - table_width(cell));
-        if (left && c + 1 == row->count)
-            text_printf(out, "  %s", cell);
-        else if (left)
-            text_printf(out, "%s%s%*s", c ? "  " : "", cell, room, "");
-        else
-            text_printf(out, "%s%*s%s", c ? "  " : "", room, "", cell);
-    }
-    while (out->length && out->data[out->length - 1] == ' ')
-        out->data[--out->length] = '\0';
-    text_add_char(out, '\n');
-}
-
 static void print_delimited(const struct row *row, enum table_format format, struct text *out)
 {
     for (size_t c = 0; c < row->count; c++) {
@@ -146,17 +132,9 @@ static void print_delimited(const struct row *row, enum table_format format, str
 static void print_rows(const struct row *rows, size_t count, const struct store_query *query,
                        enum table_format format, struct text *out)
 {
-    size_t widths[COLUMNS] = {0}, texts = query->group_count;
-    texts += store_key_kind(query->x) == AXIS_TEXT;
-    for (size_t r = 0; r < count; r++)
-        for (size_t c = 0; c < rows[r].count; c++)
-            if (table_width(cell_of(&rows[r], c)) > widths[c])
-                widths[c] = table_width(cell_of(&rows[r], c));
+    size_t texts = query->group_count + (store_key_kind(query->x) == AXIS_TEXT);
     for (size_t r = 0; r < count; r++) {
-        if (format == TABLE_ALIGNED)
-            print_aligned(&rows[r], widths, texts, out);
-        else
-            print_delimited(&rows[r], format, out);
+        print_delimited(&rows[r], format, out);
         for (size_t c = 0; r == 0 && format == TABLE_MARKDOWN && c < rows[0].count; c++)
             text_add(out, c < texts || c + 1 == rows[0].count ? "|---" : "|---:");
         if (r == 0 && format == TABLE_MARKDOWN)
@@ -164,8 +142,9 @@ static void print_rows(const struct row *rows, size_t count, const struct store_
     }
 }
 
-enum status query_table(const struct store_query *query, const struct store_chart *chart,
-                        enum table_format format, struct text *out)
+static enum status print_delimited_rows(const struct store_query *query,
+                                        const struct store_chart *chart, enum table_format format,
+                                        struct text *out)
 {
     struct arena arena = {0};
     struct row *rows;
@@ -182,4 +161,97 @@ enum status query_table(const struct store_query *query, const struct store_char
         text_free(&rows[i].text);
     arena_free(&arena);
     return status;
+}
+
+/* Samples a second are read by thousands, under a heading that says what they are. */
+static bool counts_samples(const struct metric *metric)
+{
+    return strcmp(metric->unit, "samples/s") == 0;
+}
+
+static void add_columns(struct show_table *table, const struct store_query *query,
+                        const struct metric *metric)
+{
+    const enum show_align side = store_key_kind(query->x) == AXIS_TEXT ? SHOW_LEFT : SHOW_RIGHT;
+    for (size_t i = 0; i < query->group_count; i++)
+        show_table_column(table, query->groups[i],
+                          store_key_kind(query->groups[i]) == AXIS_TEXT ? SHOW_LEFT : SHOW_RIGHT,
+                          SHOW_ALWAYS, 0);
+    show_table_column(table, query->x, side, SHOW_ALWAYS, 0);
+    show_table_column(table, counts_samples(metric) ? "samples/s   " : query->y, SHOW_RIGHT,
+                      SHOW_ALWAYS, 0);
+    show_table_column(table, "from", SHOW_RIGHT, 60, 0);
+    show_table_column(table, "to", SHOW_RIGHT, 60, 0);
+    show_table_column(table, "results", SHOW_RIGHT, 50, 0);
+    if (query->baseline) {
+        show_table_column(table, "speed-up", SHOW_RIGHT, 80, 0);
+        show_table_column(table, "efficiency", SHOW_RIGHT, 70, 0);
+    }
+}
+
+static void add_shown(struct text *cell, const struct metric *metric, double value)
+{
+    if (counts_samples(metric))
+        show_rate(cell, value);
+    else
+        query_figure(cell, metric, value);
+}
+
+static void add_point(struct show_table *table, const struct store_query *query,
+                      const struct metric *metric, const struct store_mark *mark)
+{
+    enum { FIGURES = 6 };
+    struct text figures[FIGURES] = {{0}}, marks = {0};
+    const char *cells[SHOW_COLUMNS] = {NULL};
+    struct row note = {0};
+    size_t c = 0;
+    for (; c <= query->group_count; c++)
+        cells[c] = mark->values[c];
+    add_note(&note, mark);
+    show_table_marks(table, cell_of(&note, 0), &marks);
+    add_shown(&figures[0], metric, mark->y);
+    show_table_hang(text_of(&marks), &figures[0]);
+    if (mark->low < mark->high) { /* of one result without an interval none is known */
+        add_shown(&figures[1], metric, mark->low);
+        add_shown(&figures[2], metric, mark->high);
+    }
+    text_printf(&figures[3], "%lld", (long long)mark->count);
+    if (query->baseline) {
+        text_printf(&figures[4], isnan(mark->speedup) ? "–" : "%.2f ×", mark->speedup);
+        show_share(&figures[5], 100 * mark->efficiency);
+    }
+    for (int i = 0; i < (query->baseline ? FIGURES : FIGURES - 2); i++)
+        cells[c++] = text_of(&figures[i]);
+    show_table_row(table, cells);
+    for (int i = 0; i < FIGURES; i++) {
+        table->failed |= figures[i].failed;
+        text_free(&figures[i]);
+    }
+    table->failed |= note.text.failed || marks.failed;
+    text_free(&note.text);
+    text_free(&marks);
+}
+
+/* For people: no wider than the screen. */
+static enum status print_shown(const struct store_query *query, const struct store_chart *chart,
+                               struct text *out)
+{
+    struct show_table table = {.width = wrap_screen()};
+    const struct metric *metric = metric_find(query->y);
+    if (chart->count == 0)
+        return STATUS_OK;
+    add_columns(&table, query, metric);
+    for (size_t i = 0; i < chart->count; i++)
+        add_point(&table, query, metric, &chart->marks[i]);
+    show_table_print(&table, out);
+    enum status status = show_table_done(&table);
+    show_table_free(&table);
+    return status;
+}
+
+enum status query_table(const struct store_query *query, const struct store_chart *chart,
+                        enum table_format format, struct text *out)
+{
+    return format == TABLE_ALIGNED ? print_shown(query, chart, out)
+                                   : print_delimited_rows(query, chart, format, out);
 }
