@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/screen.h"
+#include "cli/show/record_list.h"
 #include "cli/store_file.h"
 #include "record/import.h"
 #include "record/tables/table.h"
@@ -146,7 +147,8 @@ static enum status print_table(struct store *store, struct store_where where, in
     enum status status;
     TRY_OR(done, store_count(store, where, &all));
     TRY_OR(done, store_list(store, where, limit, 0, list_record, &listing));
-    TRY_OR(done, table_print(listing.rows, listing.count, format, &out));
+    TRY_OR(done, format == TABLE_ALIGNED ? record_list_print(listing.rows, listing.count, &out)
+                                         : table_print(listing.rows, listing.count, format, &out));
     TRY_OR(done, print_text(&out));
     if ((int64_t)listing.count < all)
         fprintf(stderr, "the newest %zu of %lld; --limit 0 shows all\n", listing.count,
