@@ -1,27 +1,65 @@
-/* finding_inside.h: what finding.c gives to the questions. */
+/* finding_inside.h: a row of the table, and what the rows share. */
 #ifndef PRONY_FINDING_FINDING_INSIDE_H
 #define PRONY_FINDING_FINDING_INSIDE_H
 
 #include "finding/finding.h"
 
-/* A chart of results about the model, of a phase and a machine ("": of any), that are not known to
- * be wrong. `groups` ends with NULL. The best of several counts; results of one series are alike
- * in all that x and the groups do not name. */
+/* When a finding may be said. What ran with a handicap never counts, and only results are compared
+ * that are alike in all that x, the groups and `across` do not name. */
+enum finding_needs {
+    FINDING_CHECKED = 1, /* from results that were found right; else also from unchecked ones */
+    FINDING_QUIET = 2,   /* from results that nothing disturbed */
+    FINDING_SURE = 4,    /* differences are beyond the noise, and worth 5 % */
+};
+
+/* Which results its chart has, beside the model's. */
+enum finding_scope {
+    FINDING_PHASE = 1,     /* of the phase that it is about */
+    FINDING_SERVER = 2,    /* of the machine that it is about; else of any */
+    FINDING_CPU = 4,       /* on a CPU */
+    FINDING_BEST_UNIT = 8, /* on the unit of the best result */
+};
+
+/* The query: y over x, the best of several results counts. `groups` ends with NULL. */
 struct finding_chart {
     const char *x, *y;
     const char *groups[STORE_GROUPS + 1];
-    const char *phase, *server, *unit; /* "": any */
-    const char *baseline;              /* or NULL */
-    uint64_t across;                   /* axes, beside x, that are compared: bit i for axes[i] */
-    bool any_machine;                  /* filters of machines and units do not hold */
+    unsigned scope;       /* enum finding_scope, or-ed */
+    const char *baseline; /* or NULL */
+    uint64_t across;      /* axes, beside x, that are compared: bit i for axes[i] */
 };
-/* Draws it and writes its parameters to finding->chart. Freed by store_chart_free. */
-enum status finding_draw(const struct finding_about *about, const struct finding_chart *wanted,
-                         struct finding *finding, struct store_query *query,
-                         struct store_chart *chart);
+
+struct asking;
+typedef enum status finding_say(struct asking *asking);
+
+struct finding_row {
+    const char *name, *title, *question;
+    const char *kind; /* of the chart */
+    unsigned needs;   /* enum finding_needs, or-ed */
+    struct finding_chart chart;
+    finding_say *say; /* from the chart to the sentence and the command */
+};
+extern const struct finding_row finding_rows[FINDINGS];
+
+/* One row being asked. */
+struct asking {
+    const struct finding_about *about;
+    const struct finding_row *row;
+    struct finding *finding;
+    struct store_query query;
+    struct store_chart chart;
+    double spread; /* the largest of the figures that were written */
+};
+
+finding_say finding_limit, finding_batch, finding_threads, finding_frameworks, finding_unit,
+    finding_precision, finding_slowest, finding_next, finding_phase, finding_busy, finding_workers;
+
+/* finding_chart.c */
+
+/* Draws the row's chart and writes its parameters to finding->chart. Freed by store_chart_free. */
+enum status finding_draw(struct asking *asking);
 /* Has finding->chart show what is like this point only, where the chart's results are unlike. */
-void finding_keep_like(const struct point *point, const struct store_query *query,
-                       const struct store_chart *chart, struct finding *finding);
+void finding_keep_like(struct asking *asking, const struct point *point);
 
 /* Some points of a chart that follow each other. */
 struct series {
@@ -31,43 +69,70 @@ struct series {
     const struct store_mark *top;
     struct point point; /* of top */
 };
-/* Draws it, and finds the series with the largest y of those with at least `least` points;
- * finding->known: there is one. */
-enum status finding_draw_best(const struct finding_about *about, const struct finding_chart *wanted,
-                              size_t least, struct finding *finding, struct store_chart *chart,
-                              struct series *best);
+/* How many marks from `first` on are of one series; of one lot. */
+size_t finding_series_length(const struct asking *asking, size_t first);
+size_t finding_lot_length(const struct asking *asking, size_t first);
+/* The series with the largest y of those with at least `least` points; finding->known: there is
+ * one.
+ */
+enum status finding_best_series(struct asking *asking, size_t least, struct series *best);
+/* The first value that the filters have of a key; NULL when they have none. */
+const char *finding_asked_for(struct store_where where, const char *key);
+/* The filters and some more; the list is in the arena. */
+enum status finding_add_filters(struct arena *arena, struct store_where where,
+                                const struct store_filter *more, size_t more_count,
+                                struct store_where *out);
 
-/* The first mark of a throughput that the best is no gain over: one of 5 %, and beyond what the
- * intervals of the two hide. */
-enum status finding_first_as_good(const struct finding_about *about, const struct series *series,
+/* finding_figure.c */
+
+/* A figure and half its 95 % interval ÷ itself; NaN: not known. */
+struct figure {
+    double value, spread;
+};
+enum status finding_figure(const struct asking *asking, const struct store_mark *mark,
+                           struct figure *out);
+struct figure finding_ratio(struct figure a, struct figure b);
+/* Is a larger than b, as the row needs it to be said? */
+bool finding_exceeds(const struct asking *asking, struct figure a, struct figure b);
+/* The first mark of a series that the best is no gain over, and that is one over the first; else
+ * the first. */
+enum status finding_first_as_good(const struct asking *asking, const struct series *series,
                                   const struct store_mark **out);
+/* "1.7 ×", "about 1,400 ×"; "83 %", "about 4 %". */
+void finding_add_times(struct asking *asking, struct figure figure);
+void finding_add_share(struct asking *asking, struct figure figure);
+/* " (± 2 %)": the largest spread of the figures so far, where it is worth a word. */
+void finding_add_spread(struct asking *asking);
 
-/* The chart whose best series has about->best. */
-enum status finding_draw_fastest(const struct finding_about *about, struct finding *finding,
-                                 struct store_chart *chart, struct series *best);
+/* finding_words.c */
 
 void finding_rests_on(struct finding *finding, const struct store_mark *mark); /* once each */
-void finding_add_name(struct text *out, const struct point *point);            /* "prony/simd" */
-void finding_add_manner(struct text *out, const struct point *point);          /* " in tf32", "" */
-void finding_add_maker(struct text *out, const struct point *point); /* both, and ", 2 threads" */
-/* "box", "the GPU of box" */
-void finding_add_place(struct text *out, const char *unit, const char *server);
+void finding_add_work(struct text *out, const struct finding_about *about); /* "training `large`" */
+const char *finding_verb(const struct finding_about *about);                /* "trains" */
+/* " at batch 64 in bf16 with PyTorch": what is not as people expect. */
+void finding_add_batch(struct text *out, const struct point *point);
+void finding_add_manner(struct text *out, const struct point *point);
+void finding_add_maker(struct text *out, const struct point *point);
+void finding_add_unit(struct text *out, const struct finding_about *about,
+                      const struct point *point); /* "your CPU", "the NVIDIA H200" */
+void finding_capitalise(struct text *text, size_t from);
 /* "prony bench large --phase training --backend cuda --precision tf32 --unit gpu": for what a point
  * is, of these axes (bit i for axes[i]). Names come from records, so they are words of a shell. */
 void finding_begin_command(const char *command, const struct point *point, const char *phase,
                            uint64_t set, struct finding *finding);
+/* " --threads 1,2,4": up to the cores of the machine; false: there is nothing to choose. */
+bool finding_add_threads(const struct finding_about *about, struct text *out);
+/* " --framework prony,pytorch,numpy": those that are not known to fail on that machine. */
+enum status finding_add_frameworks(const struct finding_about *about, bool gpu, struct text *out);
 #define FINDING_BIT(key) ((uint64_t)1 << AXIS_##key)
 /* Of what a bench is told of a point all but the batch and what goes without saying. */
 #define FINDING_BENCH                                                                              \
     (~(FINDING_BIT(model) | FINDING_BIT(phase) | FINDING_BIT(batch) | FINDING_BIT(isa)))
-extern const char finding_came_with[]; /* "results that came with prony" */
-/* "2.25 ×", "1234 ×" */
-void finding_add_ratio(struct text *out, double ratio);
-/* "9.80 k samples/s" */
-void finding_add_rate(struct text *out, double rate);
 
-typedef enum status finding_question(const struct finding_about *about, struct finding *finding);
-finding_question finding_unit, finding_batch, finding_threads, finding_framework, finding_phase,
-    finding_workers, finding_next;
+/* finding.c */
+
+/* Fills in the best result of about's model, phase and machine. */
+enum status finding_find_best(struct finding_about *about);
+bool finding_is_gpu(const struct point *point);
 
 #endif

@@ -1,15 +1,26 @@
-/* finding_next.c: the next step, from the bound of the best result. A GPU is advised as a GPU. */
+/* finding_next.c: the next step, from what sets the limit of the best result. What cannot work on
+ * the machine is not suggested: a GPU where there is none, more threads than cores. */
 #include "finding/finding_inside.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 struct best {
+    struct asking *asking;
+    struct text *out; /* the sentence */
+    struct finding *finding;
     struct store_row row;
+    char bound[16];
     bool larger; /* larger batches were measured, all else alike */
 };
 
 static const double FAR = 2; /* × the floor: something else than the hardware takes the time */
+
+static bool is_bound_by(const struct best *best, const char *bound)
+{
+    return strcmp(best->bound, bound) == 0;
+}
 
 /* What a profile can be told of a point; of another framework's only where it computes. */
 static uint64_t profiled(const struct point *point)
@@ -20,91 +31,124 @@ static uint64_t profiled(const struct point *point)
     return set;
 }
 
-static void try_profile(const struct point *point, struct finding *finding)
+static void try_profile(const struct best *best)
 {
-    finding_begin_command("profile", point, point->phase, profiled(point), finding);
+    const struct point *point = &best->row.point;
+    finding_begin_command("profile", point, point->phase, profiled(point), best->finding);
 }
 
-static void try_batches(const struct point *point, uint64_t set, struct finding *finding)
+static void try_batches(const struct best *best, uint64_t set)
 {
+    const struct point *point = &best->row.point;
     int64_t most;
-    finding_begin_command("bench", point, point->phase, set, finding);
+    finding_begin_command("bench", point, point->phase, set, best->finding);
     if (__builtin_mul_overflow(point->batch, 8, &most))
         most = point->batch;
-    text_printf(&finding->command, " --batch %lld-%lld*2", (long long)point->batch,
+    text_printf(&best->finding->command, " --batch %lld-%lld*2", (long long)point->batch,
                 (long long)most);
 }
 
+/* " --precision fp32,bf16": values of one axis, at the batch that it has. */
+static void try_values(const struct best *best, uint64_t axis, const char *flags)
+{
+    const struct point *point = &best->row.point;
+    finding_begin_command("bench", point, point->phase,
+                          (FINDING_BENCH | FINDING_BIT(batch)) & ~axis, best->finding);
+    text_add(&best->finding->command, flags);
+}
+
+/* "training `large` at batch 64" */
+static void add_subject(const struct best *best)
+{
+    finding_add_work(best->out, best->asking->about);
+    finding_add_batch(best->out, &best->row.point);
+    finding_add_manner(best->out, &best->row.point);
+    if (strcmp(best->row.point.framework, "prony") != 0)
+        finding_add_maker(best->out, &best->row.point);
+}
+
 /* A larger batch is advised where none was measured: else that one would be the best. */
-static void advise_batches(const struct best *best, const char *why, struct finding *finding)
+static void advise_batches(const struct best *best, const char *why)
 {
     if (best->larger) {
-        text_add(&finding->sentence,
-                 "no larger batch that was measured gives more; see where the time goes.");
-        try_profile(&best->row.point, finding);
+        text_add(best->out, "See where the time goes: no larger batch brings more to ");
+        add_subject(best);
+        text_add(best->out, ".");
+        try_profile(best);
     } else {
-        text_add(&finding->sentence, why);
-        try_batches(&best->row.point, FINDING_BENCH, finding);
+        text_add(best->out, "Try a larger batch for ");
+        add_subject(best);
+        text_printf(best->out, ": %s.", why);
+        try_batches(best, FINDING_BENCH);
     }
 }
 
-/* " --threads 1,2,4": values of one axis, at the batch that it has. */
-static void try_values(const struct point *point, uint64_t axis, const char *flags,
-                       struct finding *finding)
+/* Nothing is left to try. */
+static void say_done(const struct best *best)
 {
-    finding_begin_command("bench", point, point->phase,
-                          (FINDING_BENCH | FINDING_BIT(batch)) & ~axis, finding);
-    text_add(&finding->command, flags);
+    text_add(best->out, "Nothing is left to try here: arithmetic sets the limit of ");
+    add_subject(best);
+    text_add(best->out, ", and it is nearly reached.");
+    best->finding->known = false;
 }
 
-static void advise_cpu(const struct best *best, struct finding *finding)
+static void advise_arithmetic_cpu(const struct best *best)
 {
-    struct text *out = &finding->sentence;
+    const struct finding_about *about = best->asking->about;
     const struct point *point = &best->row.point;
-    if (strcmp(best->row.bound, "bytes") == 0) {
-        text_add(out, "bound by memory: ");
-        advise_batches(best, "a larger batch reads the weights less often.", finding);
+    if (point->threads < about->machine.cores) {
+        text_printf(best->out, "Try all %lld cores for ", (long long)about->machine.cores);
+        add_subject(best);
+        text_add(best->out, ": arithmetic sets the limit, and they share it.");
+        try_values(best, FINDING_BIT(threads), "");
+        finding_add_threads(about, &best->finding->command);
+    } else if (about->machine.gpu) {
+        text_add(best->out, "Try the GPU for ");
+        add_subject(best);
+        text_add(best->out, ": arithmetic sets the limit of the CPU, and it is nearly reached.");
+        finding_begin_command("bench", point, point->phase, FINDING_BIT(optimiser), best->finding);
+        text_printf(&best->finding->command, " --unit cpu,gpu --batch %lld",
+                    (long long)point->batch);
     } else {
-        text_add(out, "bound by arithmetic: only more cores or a GPU make it faster.");
-        try_values(point, FINDING_BIT(threads), " --threads 1,2,4", finding);
+        say_done(best);
     }
 }
 
-/* Tensor cores multiply numbers of fewer bits several times as fast. */
-static void advise_precision(const struct point *point, struct finding *finding)
+static void advise_cpu(const struct best *best)
 {
-    struct text *out = &finding->sentence;
-    if (point_is(point, CHOICE_precision_fp32)) {
-        text_add(out, "bound by arithmetic in fp32: tf32 and bf16 use the tensor cores.");
-        try_values(point, FINDING_BIT(precision), " --precision fp32,tf32,bf16", finding);
-    } else if (point_is(point, CHOICE_precision_tf32)) {
-        text_add(out, "bound by arithmetic in tf32: bf16 multiplies twice as fast.");
-        try_values(point, FINDING_BIT(precision), " --precision tf32,bf16", finding);
-    } else {
-        text_printf(out, "bound by arithmetic in %s: that factor is all that is left here.",
-                    point->precision);
-        try_values(point, 0, "", finding);
-    }
+    if (is_bound_by(best, "bytes"))
+        advise_batches(best, "memory sets the limit, and it reads the weights less often");
+    else
+        advise_arithmetic_cpu(best);
 }
 
-static void advise_gpu(const struct best *best, struct finding *finding)
+static void advise_precision(const struct best *best, const char *flags, const char *why)
 {
-    struct text *out = &finding->sentence;
+    text_printf(best->out, "Try %s for ", strrchr(flags, ',') + 1);
+    add_subject(best);
+    text_printf(best->out, ": %s.", why);
+    try_values(best, FINDING_BIT(precision), flags);
+}
+
+static void advise_gpu(const struct best *best)
+{
     const struct point *point = &best->row.point;
-    bool wide = point_is(point, CHOICE_precision_fp32) || point_is(point, CHOICE_precision_tf32);
-    if (strcmp(best->row.bound, "bytes") != 0) {
-        advise_precision(point, finding);
-    } else if (wide) {
-        text_add(out, "bound by memory: 16 bits halve the bytes of the weights");
-        text_add(out, best->larger ? "." : ", and a larger batch reads them less often.");
-        if (best->larger)
-            try_values(point, FINDING_BIT(precision), "", finding);
+    const bool fp32 = point_is(point, CHOICE_precision_fp32);
+    const bool tf32 = point_is(point, CHOICE_precision_tf32);
+    if (!is_bound_by(best, "bytes")) {
+        if (fp32)
+            advise_precision(best, " --precision fp32,tf32,bf16",
+                             "arithmetic sets the limit, and tensor cores do more of it");
+        else if (tf32)
+            advise_precision(best, " --precision tf32,bf16",
+                             "arithmetic sets the limit, and bf16 doubles it");
         else
-            try_batches(point, FINDING_BENCH & ~FINDING_BIT(precision), finding);
-        text_printf(&finding->command, " --precision %s,bf16", point->precision);
+            say_done(best);
+    } else if (fp32 || tf32) {
+        advise_precision(best, fp32 ? " --precision fp32,bf16" : " --precision tf32,bf16",
+                         "memory sets the limit, and 16 bits halve the bytes of the weights");
     } else {
-        text_add(out, "bound by memory: ");
-        advise_batches(best, "a larger batch reads the weights less often.", finding);
+        advise_batches(best, "memory sets the limit, and it reads the weights less often");
     }
 }
 
@@ -119,100 +163,77 @@ static bool is_call(const struct point *point)
     return point->scenario[0] && !point_is(point, CHOICE_scenario_iterate);
 }
 
-/* What is said of a GPU that waits; false: it does not. */
-static bool advise_waiting_gpu(const struct best *best, struct finding *finding)
+/* A GPU that waits; false: it does not. */
+static bool advise_waiting_gpu(const struct best *best)
 {
-    struct text *out = &finding->sentence;
     const struct point *point = &best->row.point;
     if (is_copied(point)) {
-        text_printf(out,
-                    ") waits for its samples (%s ingestion): overlapped, they are copied while the "
-                    "GPU computes.",
-                    point->ingestion);
-        finding_begin_command("bench", point, point->phase,
-                              (FINDING_BENCH | FINDING_BIT(batch)) & ~FINDING_BIT(ingestion),
-                              finding);
-        text_printf(&finding->command, " --ingestion %s,overlapped", point->ingestion);
+        text_add(best->out, "Try overlapped ingestion for ");
+        add_subject(best);
+        text_add(best->out, ": samples are then copied while the GPU computes.");
+        try_values(best, FINDING_BIT(ingestion), "");
+        text_printf(&best->finding->command, " --ingestion %s,overlapped", point->ingestion);
         return true;
     }
-    bool calls = is_call(point) && best->row.metrics[METRIC_times_floor] > FAR;
-    if (!calls && strcmp(best->row.bound, "latency") != 0)
+    const bool calls = is_call(point) && best->row.metrics[METRIC_times_floor] > FAR;
+    if (!calls && !is_bound_by(best, "latency"))
         return false;
-    text_add(out, calls ? ") answers calls, of which launch and bus take much of the time: "
-                        : ") is bound by latency: it waits for launches (prony explain counts "
-                          "them) or for memory; ");
-    advise_batches(
-        best, calls ? "more samples a call cost little more." : "a larger batch costs little more.",
-        finding);
+    advise_batches(best, calls ? "more samples in a call cost little more"
+                               : "the GPU waits for launches, and more samples cost little more");
     return true;
 }
 
-static void advise(const struct finding_about *about, const struct best *best,
-                   struct finding *finding)
+static void advise(const struct best *best)
 {
-    struct text *out = &finding->sentence;
-    double floors = best->row.metrics[METRIC_times_floor];
-    const struct point *point = &best->row.point;
-    bool gpu = strcmp(point->unit, "gpu") == 0;
-    text_printf(out, "The best of %s %s on ", about->phase, about->model);
-    finding_add_place(out, point->unit, about->server);
-    text_printf(out, " (batch %lld with ", (long long)point->batch);
-    finding_add_maker(out, point);
-    if (floors < FINDING_FLOOR_LEAST) {
-        text_add(out, ") is faster than its floor: the ceilings were seen too low. Measure it "
-                      "again while nothing else runs.");
-        try_values(point, 0, "", finding);
+    const double floors = best->row.metrics[METRIC_times_floor];
+    const bool gpu = finding_is_gpu(&best->row.point);
+    if (floors < RECORD_FLOOR_LEAST) {
+        text_add(best->out, "Measure ");
+        add_subject(best);
+        text_add(best->out, " again while nothing else runs: it is faster than its limit, so the "
+                            "limit was measured too low.");
+        try_values(best, 0, "");
+    } else if (gpu && advise_waiting_gpu(best)) {
         return;
-    }
-    if (gpu && advise_waiting_gpu(best, finding))
-        return;
-    if (isnan(floors) && strcmp(best->row.bound, "latency") == 0) {
-        text_add(out, ") is bound by latency: ");
-        advise_batches(best, "a larger batch costs little more.", finding);
+    } else if (isnan(floors) && is_bound_by(best, "latency")) {
+        advise_batches(best, "waiting times set the limit, and more samples cost little more");
     } else if (isnan(floors)) {
-        text_add(out, ") has no floor to be compared with: measure it here.");
-        try_values(point, 0, "", finding);
+        text_add(best->out, "Measure ");
+        add_subject(best);
+        text_add(best->out, " here: its limit is not known.");
+        try_values(best, 0, "");
     } else if (floors > FAR) {
-        text_add(out, ") takes ");
-        finding_add_ratio(out, floors);
-        text_add(out, " its floor: see where the time goes before buying anything.");
-        try_profile(point, finding);
+        struct figure times = {floors, 0};
+        text_add(best->out, "See where the time goes: ");
+        add_subject(best);
+        text_add(best->out, " takes ");
+        finding_add_times(best->asking, times);
+        text_add(best->out, " as long as the limit.");
+        try_profile(best);
     } else {
-        text_printf(out, ") is at %.3g × its floor and ", floors);
-        (gpu ? advise_gpu : advise_cpu)(best, finding);
+        (gpu ? advise_gpu : advise_cpu)(best);
     }
 }
 
-enum status finding_draw_fastest(const struct finding_about *about, struct finding *finding,
-                                 struct store_chart *chart, struct series *best)
+enum status finding_next(struct asking *asking)
 {
-    const struct finding_chart wanted = {.x = "batch",
-                                         .y = "throughput",
-                                         .groups = {"framework", "backend"},
-                                         .phase = about->phase,
-                                         .server = about->server,
-                                         .unit = ""};
-    return finding_draw_best(about, &wanted, 1, finding, chart, best);
-}
-
-enum status finding_next(const struct finding_about *about, struct finding *finding)
-{
-    struct store_chart chart;
+    const struct finding_about *about = asking->about;
+    struct finding *finding = asking->finding;
+    struct best best = {.asking = asking, .out = &finding->sentence, .finding = finding};
     struct series series;
-    struct best best;
-    TRY(finding_draw_fastest(about, finding, &chart, &series));
-    enum status status = STATUS_OK;
-    if (finding->known) {
-        finding_rests_on(finding, series.top);
-        best.larger = series.top != &series.marks[series.count - 1];
-        status = store_row(about->store, series.top->id, &best.row);
-        if (status == STATUS_OK)
-            advise(about, &best, finding);
-    } else {
-        text_printf(&finding->sentence, "Not known: there is no result of %s %s on %s.",
-                    about->phase, about->model, about->server);
+    TRY(finding_best_series(asking, 1, &series));
+    if (!finding->known) {
+        text_add(&finding->sentence, "Measure ");
+        finding_add_work(&finding->sentence, about);
+        text_printf(&finding->sentence, ": there is no result on %s to start from.",
+                    about->machine.title);
         finding_begin_command("bench", &about->best, about->phase, FINDING_BENCH, finding);
+        return STATUS_OK;
     }
-    store_chart_free(&chart);
-    return status;
+    finding_rests_on(finding, series.top);
+    best.larger = series.top != &series.marks[series.count - 1];
+    TRY(store_row(about->store, series.top->id, &best.row));
+    snprintf(best.bound, sizeof best.bound, "%s", best.row.bound);
+    advise(&best);
+    return STATUS_OK;
 }

@@ -67,13 +67,13 @@ enum status finding_whole_unit(struct store *store, const char *unit, const stru
 }
 
 /* Marks of a part of a CPU are of no unit: no pair has them. */
-static enum status leave_parts_out(const struct finding_about *about, struct store_chart *chart,
-                                   bool *any)
+static enum status leave_parts_out(struct asking *asking, bool *any)
 {
+    const struct store_chart *chart = &asking->chart;
     *any = false;
     for (size_t i = 0; i < chart->count; i++) {
         bool whole;
-        TRY(finding_whole_unit(about->store, chart->marks[i].values[UNIT], &chart->marks[i],
+        TRY(finding_whole_unit(asking->about->store, chart->marks[i].values[UNIT], &chart->marks[i],
                                &whole));
         if (!whole)
             chart->marks[i].values[UNIT] = "a part of a CPU";
@@ -108,20 +108,20 @@ static bool is_like(const struct store_mark *mark, const struct store_mark *othe
 
 /* At which batches each is faster. */
 struct contest {
-    int cpu_wins, gpu_wins;
-    bool crossed;       /* a larger batch was better for the CPU than one that the GPU had won */
-    double least, most; /* GPU's rate ÷ CPU's */
+    int cpu_wins, gpu_wins, ties;
+    bool crossed; /* a larger batch was better for the CPU than one that the GPU had won */
+    struct figure least, most;                     /* GPU's rate ÷ CPU's, of those that differ */
     const struct store_mark *last_cpu, *first_gpu; /* the largest batch for the CPU … */
     struct pair last;                              /* at the largest batch of both */
+    struct figure at_last;
 };
 
-static void count_pair(const struct pair *pair, struct contest *contest)
+static void count_win(const struct pair *pair, struct figure ratio, struct contest *contest)
 {
-    double ratio = pair->gpu->y / pair->cpu->y;
-    contest->last = *pair;
-    contest->least = fmin(contest->least, ratio);
-    contest->most = fmax(contest->most, ratio);
-    if (ratio > 1) {
+    const bool none = contest->gpu_wins + contest->cpu_wins == 0;
+    contest->least = none || ratio.value < contest->least.value ? ratio : contest->least;
+    contest->most = none || ratio.value > contest->most.value ? ratio : contest->most;
+    if (ratio.value > 1) {
         contest->gpu_wins++;
         contest->first_gpu = contest->first_gpu ? contest->first_gpu : pair->gpu;
     } else {
@@ -131,92 +131,130 @@ static void count_pair(const struct pair *pair, struct contest *contest)
     }
 }
 
-/* Over all batches that those of the pair have. */
-static struct contest hold_contest(const struct store_chart *chart, const struct pair *found)
+static enum status count_pair(const struct asking *asking, const struct pair *pair,
+                              struct contest *contest)
 {
-    struct contest contest = {.least = INFINITY};
+    struct figure cpu, gpu;
+    TRY(finding_figure(asking, pair->cpu, &cpu));
+    TRY(finding_figure(asking, pair->gpu, &gpu));
+    contest->last = *pair;
+    contest->at_last = finding_ratio(gpu, cpu);
+    if (finding_exceeds(asking, gpu, cpu) || finding_exceeds(asking, cpu, gpu))
+        count_win(pair, contest->at_last, contest);
+    else
+        contest->ties++;
+    return STATUS_OK;
+}
+
+/* Over all batches that those of the pair have. */
+static enum status hold_contest(const struct asking *asking, const struct pair *found,
+                                struct contest *contest)
+{
+    const struct store_chart *chart = &asking->chart;
+    *contest = (struct contest){.ties = 0};
     for (size_t c = 0; c < chart->count; c++) {
         for (size_t g = 0; g < chart->count; g++) {
             const struct pair pair = {&chart->marks[c], &chart->marks[g]};
             if (is_pair(&pair) && is_like(pair.cpu, found->cpu) && is_like(pair.gpu, found->gpu))
-                count_pair(&pair, &contest);
+                TRY(count_pair(asking, &pair, contest));
         }
     }
-    return contest;
-}
-
-static void say_always(const struct contest *contest, const char *winner, double least, double most,
-                       const char *loser, struct text *out)
-{
-    bool one = contest->cpu_wins + contest->gpu_wins == 1;
-    text_printf(out, "The %s, %s%s: ", winner,
-                one ? "at batch " : "at every batch that both were measured with",
-                one ? contest->last.cpu->values[BATCH] : "");
-    finding_add_ratio(out, least);
-    if (!one) {
-        text_add(out, " to ");
-        finding_add_ratio(out, most);
-    }
-    text_printf(out, " the %s's samples/s", loser);
-}
-
-static void say_winner(const struct contest *contest, struct text *out)
-{
-    if (contest->gpu_wins == 0) {
-        say_always(contest, "CPU", 1 / contest->most, 1 / contest->least, "GPU", out);
-        return;
-    }
-    if (contest->cpu_wins == 0) {
-        say_always(contest, "GPU", contest->least, contest->most, "CPU", out);
-        return;
-    }
-    if (contest->crossed)
-        text_printf(out,
-                    "Now the one, now the other: the GPU at %d of the %d batches that both were "
-                    "measured with, ",
-                    contest->gpu_wins, contest->gpu_wins + contest->cpu_wins);
-    else
-        text_printf(out, "The CPU up to batch %s, the GPU from batch %s on: ",
-                    contest->last_cpu->values[BATCH], contest->first_gpu->values[BATCH]);
-    finding_add_ratio(out, contest->last.gpu->y / contest->last.cpu->y);
-    text_printf(out, " the CPU's samples/s at batch %s", contest->last.gpu->values[BATCH]);
-}
-
-/* "; the CPU with prony/simd, 2 threads on box": what a mark was measured with, and where. */
-static enum status add_contestant(const struct finding_about *about, const char *name,
-                                  const struct store_mark *mark, struct point *point,
-                                  struct text *out)
-{
-    struct store_row row;
-    TRY(store_row(about->store, mark->id, &row));
-    text_printf(out, "%s with ", name);
-    finding_add_maker(out, &row.point);
-    text_printf(out, " on %s", row.point.server);
-    if (strcmp(row.source, "shipped") == 0)
-        text_printf(out, " (%s)", finding_came_with);
-    *point = row.point;
     return STATUS_OK;
 }
 
-static enum status say_contest(const struct finding_about *about, const struct store_query *query,
-                               const struct store_chart *chart, const struct pair *pair,
-                               struct finding *finding)
+/* What is measured on each side: the points of the last pair. */
+struct sides {
+    struct store_row cpu, gpu;
+};
+
+/* "60 × ", "60 to 90 × " */
+static void add_range(struct asking *asking, struct figure least, struct figure most)
 {
-    const struct contest contest = hold_contest(chart, pair);
-    struct text *out = &finding->sentence;
-    struct point point;
-    say_winner(&contest, out);
-    text_printf(out, ", %s %s; ", about->phase, about->model);
-    TRY(add_contestant(about, "the CPU", contest.last.cpu, &point, out));
-    TRY(add_contestant(about, ", the GPU", contest.last.gpu, &point, out));
-    text_add(out, ".");
-    finding_keep_like(&point, query, chart, finding);
+    if (most.value > 1.05 * least.value) {
+        finding_add_times(asking, least);
+        text_add(&asking->finding->sentence, " to ");
+    }
+    finding_add_times(asking, most);
+}
+
+static struct figure inverse(struct figure figure)
+{
+    return (struct figure){1 / figure.value, figure.spread};
+}
+
+/* One of them wins at every batch. */
+static void say_always(struct asking *asking, const struct contest *contest,
+                       const struct sides *sides, bool gpu)
+{
+    struct text *out = &asking->finding->sentence;
+    const struct point *winner = gpu ? &sides->gpu.point : &sides->cpu.point;
+    const struct point *loser = gpu ? &sides->cpu.point : &sides->gpu.point;
+    finding_add_unit(out, asking->about, winner);
+    finding_capitalise(out, 0);
+    text_printf(out, " %s `%s` ", finding_verb(asking->about), asking->about->model);
+    if (gpu)
+        add_range(asking, contest->least, contest->most);
+    else
+        add_range(asking, inverse(contest->most), inverse(contest->least));
+    text_add(out, " as fast as ");
+    finding_add_unit(out, asking->about, loser);
+    if (contest->cpu_wins + contest->gpu_wins + contest->ties == 1)
+        finding_add_batch(out, winner);
+}
+
+static void say_winner(struct asking *asking, const struct contest *contest,
+                       const struct sides *sides)
+{
+    struct text *out = &asking->finding->sentence;
+    asking->finding->nothing = contest->gpu_wins + contest->cpu_wins == 0;
+    if (asking->finding->nothing) {
+        text_printf(out, "CPU and GPU are equally fast for `%s`", asking->about->model);
+    } else if (contest->cpu_wins == 0 || contest->gpu_wins == 0) {
+        say_always(asking, contest, sides, contest->gpu_wins > 0);
+    } else if (contest->crossed) {
+        text_printf(out, "The GPU is faster for `%s` at %d of %d batches", asking->about->model,
+                    contest->gpu_wins, contest->gpu_wins + contest->cpu_wins + contest->ties);
+    } else {
+        text_printf(out, "Take the GPU from batch %s on: it %s `%s` ",
+                    contest->first_gpu->values[BATCH], finding_verb(asking->about),
+                    asking->about->model);
+        finding_add_times(asking, contest->at_last);
+        text_printf(out, " as fast as the CPU at batch %s; up to batch %s the CPU is faster",
+                    contest->last.gpu->values[BATCH], contest->last_cpu->values[BATCH]);
+    }
+}
+
+/* " (CPU: box; GPU: far, shipped with prony.)": where they are not of one machine. */
+static void say_machines(const struct sides *sides, const char *sources[2], struct text *out)
+{
+    const struct point *cpu = &sides->cpu.point, *gpu = &sides->gpu.point;
+    if (strcmp(cpu->server, gpu->server) == 0 && strcmp(sources[0], sources[1]) == 0)
+        return;
+    text_printf(out, " (CPU: %s%s; GPU: %s%s.)", cpu->server,
+                strcmp(sources[0], "shipped") ? "" : ", shipped with prony", gpu->server,
+                strcmp(sources[1], "shipped") ? "" : ", shipped with prony");
+}
+
+static enum status say_contest(struct asking *asking, const struct pair *pair)
+{
+    struct finding *finding = asking->finding;
+    struct contest contest;
+    struct sides sides;
+    TRY(hold_contest(asking, pair, &contest));
+    TRY(store_row(asking->about->store, contest.last.cpu->id, &sides.cpu));
+    TRY(store_row(asking->about->store, contest.last.gpu->id, &sides.gpu));
+    const char *sources[] = {contest.last.cpu->values[SOURCE], contest.last.gpu->values[SOURCE]};
+    say_winner(asking, &contest, &sides);
+    finding_add_spread(asking);
+    text_add(&finding->sentence, ".");
+    say_machines(&sides, sources, &finding->sentence);
+    finding_keep_like(asking, &sides.gpu.point);
     finding_rests_on(finding, contest.last.cpu);
     finding_rests_on(finding, contest.last.gpu);
     return STATUS_OK;
 }
 
-/* Of which unit there are results at all. */
+/* Are there results of this unit at all? */
 static bool has_unit(const struct store_chart *chart, const char *unit)
 {
     for (size_t i = 0; i < chart->count; i++)
@@ -225,52 +263,45 @@ static bool has_unit(const struct store_chart *chart, const char *unit)
     return false;
 }
 
-static void say_unknown(const struct finding_about *about, const struct store_chart *chart,
-                        bool part, struct text *out)
+static void say_unknown(struct asking *asking, bool part)
 {
-    if (part) {
-        text_printf(
-            out,
-            "Not known: no result of %s %s had a thread for each core of its CPU, and a GPU is "
-            "compared with a whole CPU.",
-            about->phase, about->model);
+    const struct finding_about *about = asking->about;
+    struct text *out = &asking->finding->sentence;
+    const bool cpu = has_unit(&asking->chart, "cpu"), gpu = has_unit(&asking->chart, "gpu");
+    text_add(out, "Not known: ");
+    if (part && gpu) {
+        text_add(out, "a GPU is compared with a whole CPU, and no result of ");
+        finding_add_work(out, about);
+        text_add(out, " had a thread for each core.");
         return;
     }
-    bool cpu = has_unit(chart, "cpu"), gpu = has_unit(chart, "gpu");
-    text_printf(out, "Not known: %s %s was measured on ", about->phase, about->model);
+    finding_add_work(out, about);
     if (cpu && gpu)
-        text_add(out, "both, but not at one batch and all else alike.");
-    else if (cpu || gpu)
-        text_printf(out,
-                    "a %s, so there is nothing to compare. Measure the other at the same batch.",
-                    cpu ? "CPU" : "GPU");
+        text_add(out, " was measured on both, but not at one batch and all else alike.");
     else
-        text_add(out, "neither, so there is nothing to compare.");
+        text_printf(out, " was measured on %s only.", gpu ? "a GPU" : "a CPU");
 }
 
-enum status finding_unit(const struct finding_about *about, struct finding *finding)
+/* A GPU is only asked for where there is one. */
+static void suggest(struct asking *asking)
 {
-    const struct finding_chart wanted = {.x = "batch",
-                                         .y = "throughput",
-                                         .groups = {"unit", "source", "server"},
-                                         .phase = about->phase,
-                                         .server = "",
-                                         .unit = "",
-                                         .across = FINDING_BIT(unit) | FINDING_BIT(framework),
-                                         .any_machine = true};
-    struct store_query query;
-    struct store_chart chart;
+    const struct finding_about *about = asking->about;
+    if (!about->machine.gpu && !finding_is_gpu(&about->best))
+        return;
+    finding_begin_command("bench", &about->best, about->phase, FINDING_BIT(optimiser),
+                          asking->finding);
+    text_add(&asking->finding->command, " --unit cpu,gpu --batch 1-1024*4");
+}
+
+enum status finding_unit(struct asking *asking)
+{
     struct pair pair;
     bool part;
-    TRY(finding_draw(about, &wanted, finding, &query, &chart));
-    enum status status = leave_parts_out(about, &chart, &part);
-    finding->known = status == STATUS_OK && find_pair(&chart, &pair);
-    finding_begin_command("bench", &about->best, about->phase, FINDING_BIT(optimiser), finding);
-    text_add(&finding->command, " --unit cpu,gpu --batch 1-1024*4");
-    if (finding->known)
-        status = say_contest(about, &query, &chart, &pair, finding);
-    else
-        say_unknown(about, &chart, part, &finding->sentence);
-    store_chart_free(&chart);
-    return status;
+    TRY(leave_parts_out(asking, &part));
+    asking->finding->known = find_pair(&asking->chart, &pair);
+    suggest(asking);
+    if (asking->finding->known)
+        return say_contest(asking, &pair);
+    say_unknown(asking, part);
+    return STATUS_OK;
 }

@@ -74,6 +74,7 @@ static const struct endpoint endpoints[] = {
     {"/api/roofline", endpoint_roofline, {0}, FILTERS, false, LASTS},
     {"/api/networks", endpoint_networks, {0}, false, false, LASTS},
     {"/api/network/", endpoint_network, {"phase", "batch", "backend"}, false, REST, LASTS},
+    {"/api/overview", endpoint_overview, {0}, FILTERS, false, LASTS},
     {"/api/answers", endpoint_answers, {0}, FILTERS, false, LASTS},
     {"/api/answer/", endpoint_answer, {0}, FILTERS, REST, LASTS},
     {"/api/live", endpoint_live, {"after"}, false, false, false}, /* who runs changes by itself */

@@ -1,30 +1,24 @@
-/* endpoint_answers.c: /api/answers and /api/answer/NAME. */
+/* endpoint_answers.c: /api/overview, /api/answers and /api/answer/NAME. */
 #include "finding/finding.h"
 #include "guide/endpoints.h"
 
+/* With nothing stored there is no machine, and there are no findings. */
+enum status endpoint_overview(struct call *call)
+{
+    struct overview overview = {.machine = {"", "", "", 0}, .newest = ""};
+    if (call->store)
+        TRY(overview_find(call->store, &call->arena, call_where(call), &overview));
+    overview_write(&overview, &call->json);
+    overview_free(&overview);
+    return STATUS_OK;
+}
+
 static enum status add_answer(struct call *call, const struct finding_about *about, size_t index)
 {
-    struct json_writer *json = &call->json;
     struct finding answer;
     TRY(finding_ask(about, index, &answer));
-    if (!answer.known && !answer.command.length) { /* nothing here could ever answer it */
-        finding_free(&answer);
-        return STATUS_OK;
-    }
-    json_object(json);
-    call_add_text(json, "name", answer.name);
-    call_add_text(json, "question", answer.question);
-    call_add_text(json, "answer", text_of(&answer.sentence));
-    json_key(json, "known");
-    json_add_bool(json, answer.known);
-    call_add_text(json, "chart", text_of(&answer.chart));
-    call_add_text(json, "command", answer.command.length ? text_of(&answer.command) : NULL);
-    json_key(json, "ids");
-    json_array(json);
-    for (size_t i = 0; i < answer.id_count; i++)
-        json_add_int(json, answer.ids[i]);
-    json_end(json);
-    json_end(json);
+    if (answer.known || answer.command.length) /* else nothing here could ever answer it */
+        finding_write(&answer, &call->json);
     finding_free(&answer);
     return STATUS_OK;
 }
@@ -41,6 +35,9 @@ static enum status add_answers(struct call *call, size_t from, size_t to)
         return status;
     json_object(json);
     call_add_text(json, "model", status == STATUS_OK ? about.model : NULL);
+    call_add_text(json, "machine", status == STATUS_OK ? about.machine.title : NULL);
+    json_key(json, "shipped");
+    json_add_bool(json, about.machine.shipped);
     json_key(json, "answers");
     json_array(json);
     for (size_t i = from; i < to && status == STATUS_OK; i++)

@@ -17,6 +17,7 @@ enum status endpoint_machines(struct call *call);
 enum status endpoint_roofline(struct call *call);
 enum status endpoint_networks(struct call *call);
 enum status endpoint_network(struct call *call);
+enum status endpoint_overview(struct call *call);
 enum status endpoint_answers(struct call *call);
 enum status endpoint_answer(struct call *call);
 enum status endpoint_live(struct call *call);

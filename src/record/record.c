@@ -124,7 +124,10 @@ double record_of_limit(const struct record *record)
 
 const char *record_disturbed(const struct record *record)
 {
-    if (record_meter(record, "other_load") > RECORD_OTHERS_MATTER)
+    const double others = record_meter(record, "other_load");
+    const double cores = (double)json_int(record->machine, "cores", 0);
+    const double threads = record->point.threads ? (double)record->point.threads : 1;
+    if (others > RECORD_OTHERS_MATTER && threads + others > cores - 1)
         return "other programs";
     return record_meter(record, "steal") > RECORD_STEAL_MATTERS ? "the host" : "";
 }

@@ -120,7 +120,7 @@ double record_of_limit(const struct record *record);
 
 /* What else used the CPU while the result was taken: "other programs", "the host", or "". The
  * limits are those from which a note is written: cores that others kept busy, per cent of a CPU
- * that the host took away. */
+ * that the host took away. Others disturb where they left no core idle. */
 #define RECORD_OTHERS_MATTER 0.2
 #define RECORD_STEAL_MATTERS 1
 const char *record_disturbed(const struct record *record);

@@ -158,7 +158,13 @@ grep '"framework":"numpy"' "$folder/fair.jsonl" | grep -q '"blas":"'
 report a_record_names_the_blas $? "$(cat "$folder/fair.jsonl")"
 grep '"framework":"numpy"' "$folder/fair.jsonl" | grep -q '"tried":\[{"settings":"weights \[in\]\[out\]","ms":'
 report a_record_lists_what_was_tried $? "$(cat "$folder/fair.jsonl")"
-holds both_are_in_an_answer "$("$prony" answer mlp:5-7-3 --minutes 0 --phase inference --store "$folder/fair.db" 2>&1)" "% with numpy"
+# quiet FILE: a store of its records, as if nothing else had used the CPU: what is disturbed says nothing.
+quiet() {
+    sed 's/"\(steal\|other_load\)":[0-9.e-]*/"\1":0/g' "$folder/$1.jsonl" >"$folder/$1.quiet.jsonl"
+    "$prony" store add "$folder/$1.quiet.jsonl" --store "$folder/$1.quiet.db" >/dev/null 2>&1
+    "$prony" answer mlp:5-7-3 --minutes 0 --phase inference --store "$folder/$1.quiet.db" 2>&1 | tr -s '\n ' ' '
+}
+holds both_are_in_an_answer "$(quiet fair)" "NumPy"
 
 output=$(LD_LIBRARY_PATH=$folder/reference bench planted)
 holds a_reference_blas_is_marked "$output" "† reference BLAS (netlib)"
@@ -168,8 +174,8 @@ report a_reference_blas_is_recorded $? "$(cat "$folder/planted.jsonl")"
 "$compiler" -O1 -shared -fPIC tests/bench/naive_blas.c -o "$folder/reference/before.so" &&
     output=$(LD_PRELOAD=$folder/reference/before.so bench preloaded)
 holds a_preloaded_blas_is_the_one_asked "$output" "† reference BLAS (netlib)"
-output=$("$prony" answer mlp:5-7-3 --minutes 0 --phase inference --store "$folder/planted.db" 2>&1)
+output=$(quiet planted)
 holds answers_say_why_it_is_left_out "$output" "(Left out as handicapped: numpy: reference BLAS (netlib).)"
-case $output in *"with numpy"*) false ;; esac
+case $output in *NumPy*) false ;; esac
 report no_answer_is_drawn_from_it $? "$output"
 exit $status

@@ -102,13 +102,15 @@ models=$(ask 'values?axis=model' | grep -o '"value":"[^"]*"' | sed 's/.*:"//; s/
     for model in $models; do
         for more in '' '&unit=gpu' '&phase=inference'; do ask "answers?model=$model$more"; done
     done
+    for server in box vm h200; do ask "overview?server=$server"; done
+    ask overview
     for id in $(seq 1 31 600); do ask "record/$id"; done
     ask "$(ask 'records?limit=1&model=llama' | grep -o '"id":[0-9]*' | sed 's/.*:/record\//')"
 } | grep -o '"command":"[^"]*"' | sed 's/^"command":"prony //; s/"$//' >"$folder/all"
 kill -INT "$guide"
 wait "$guide"
 for model in small large lenet; do
-    "$prony" answer "$model" --minutes 0 --store "$folder/store.db" | sed -n 's/^try  *prony //p'
+    COLUMNS=500 "$prony" answer "$model" --minutes 0 --store "$folder/store.db" | sed -n 's/^try  *prony //p'
 done >>"$folder/all"
 # Of pages the texts, with a store, a network and a file put in.
 "$prony" store export --store "$folder/store.db" >"$folder/results.jsonl" 2>/dev/null

@@ -270,12 +270,41 @@ TEST(answers_questions)
         return;
     const struct json *answer = get("/api/answers", 200);
     CHECK_EQUAL_TEXT(json_text(answer, "model", ""), "net");
-    CHECK_EQUAL_INT(json_get(answer, "answers")->count, 6); /* none of workers */
+    CHECK_EQUAL_TEXT(json_text(answer, "machine", ""), "far");
+    CHECK(!json_bool(answer, "shipped", true));
+    CHECK_EQUAL_INT(json_get(answer, "answers")->count, 8); /* none of workers */
     answer = item(json_get(get("/api/answer/threads?model=net&server=box", 200), "answers"), 0);
-    CHECK(text_starts(json_text(answer, "answer", ""), "2 threads for training net at batch 8"));
+    CHECK_EQUAL_TEXT(json_text(answer, "sentence", ""),
+                     "A second thread brings 1.6 × in training `net` at batch 8 (± 4 %).");
     CHECK(json_bool(answer, "known", false));
     get("/api/answer/none", 404);
     CHECK_EQUAL_INT(json_get(get("/api/answers?model=none", 200), "answers")->count, 0);
+}
+
+/* What is known of one machine: the chosen one, and which others there are. */
+TEST(tells_what_was_found)
+{
+    if (!start())
+        return;
+    const struct json *overview = get("/api/overview?server=box", 200);
+    CHECK_EQUAL_TEXT(json_text(overview, "server", ""), "box");
+    CHECK_EQUAL_TEXT(json_text(overview, "newest", ""), "2026-11-15T10:03:58Z");
+    CHECK_EQUAL_INT(json_int(overview, "results", 0), 5);
+    const struct json *other = item(json_get(overview, "others"), 0);
+    CHECK_EQUAL_TEXT(json_text(other, "server", ""), "far");
+    CHECK_EQUAL_TEXT(json_text(other, "source", ""), "own");
+    CHECK_EQUAL_INT(json_int(other, "results", 0), 1);
+    const struct json *finding = item(json_get(overview, "findings"), 0);
+    CHECK_EQUAL_TEXT(json_text(finding, "name", ""), "batch"); /* there is no limit */
+    CHECK_EQUAL_TEXT(json_text(finding, "title", ""), "Which batch");
+    CHECK_EQUAL_TEXT(json_text(finding, "kind", ""), "lines");
+    CHECK(text_starts(json_text(finding, "sentence", ""), "Batches pay: batch 8 trains 2 ×"));
+    CHECK(text_starts(json_text(finding, "chart", ""), "x=batch&y=throughput"));
+    CHECK(text_starts(json_text(finding, "command", ""), "prony bench net"));
+    CHECK(json_get(finding, "ids")->count > 0 && !json_bool(finding, "approximate", true));
+    overview = get("/api/overview?server=nowhere", 200);
+    CHECK(json_text(overview, "server", NULL) == NULL);
+    CHECK_EQUAL_INT(json_get(overview, "findings")->count, 0);
 }
 
 TEST(tells_what_is_new)

@@ -200,7 +200,10 @@ TEST(the_share_of_the_limit)
 
 TEST(what_disturbs_is_told_by_the_meters)
 {
+    static const char four[] = "{\"cores\":4}";
     struct record_meter rows[] = {{"other_load", 0.1, NULL}, {"steal", 0.5, NULL}};
+    struct arena arena = {0};
+    struct json *machine;
     struct record record;
     record_start(&record);
     CHECK_EQUAL_TEXT(record_disturbed(&record), "");
@@ -213,6 +216,13 @@ TEST(what_disturbs_is_told_by_the_meters)
     CHECK_EQUAL_TEXT(record_disturbed(&record), "");
     rows[0].value = 0.5;
     CHECK_EQUAL_TEXT(record_disturbed(&record), "other programs");
+    CHECK_OK(json_parse(&arena, "machine", four, strlen(four), &machine));
+    record.machine = machine; /* with a core to spare */
+    record.point.threads = 2;
+    CHECK_EQUAL_TEXT(record_disturbed(&record), "");
+    record.point.threads = 3;
+    CHECK_EQUAL_TEXT(record_disturbed(&record), "other programs");
+    arena_free(&arena);
 }
 
 TEST(frameworks_have_titles)

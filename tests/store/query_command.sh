@@ -72,19 +72,19 @@ sed -n 's/.*"program":"\([0-9a-f]*\)".*/\1/p' >"$folder/program" <<EOF
 $("$prony" bench "$folder/mine.net" --phase inference --seconds 0.01 --format json $store)
 EOF
 says remembers_what_was_computed '1 ' "$prony" query --where program="$(head -n 1 "$folder/program")" $store
-says answers_of_a_file 'best  ' "$prony" answer "$folder/mine.net" --minutes 0 $store --phase inference
+says answers_of_a_file 'next   ' "$prony" answer "$folder/mine.net" --minutes 0 $store --phase inference
 printf 'input 40\ndense 3\n' >"$folder/mine.net"
 says another_network_of_that_name_has_no_answer 'no result' \
     "$prony" answer "$folder/mine.net" --minutes 0 $store --phase inference
-says answers_of_one_unit ' on the gpu (NVIDIA' \
+says answers_of_one_unit ' on the GPU (NVIDIA' \
     "$prony" answer large --minutes 0 --store "$folder/new.db" --unit gpu
 says answers_for_a_gpu ' --unit gpu' sh -c \
-    "'$prony' answer large --minutes 0 --store '$folder/new.db' --unit gpu | grep '^try '"
+    "COLUMNS=200 '$prony' answer large --minutes 0 --store '$folder/new.db' --unit gpu | grep '^try '"
 says answers_by_calls ' a call, ' sh -c "
     '$prony' bench small --phase inference --scenario single-stream --seconds 0.01 \
         --store '$folder/calls.db' >'$folder/calls.txt' &&
     '$prony' answer small --phase inference --minutes 0 --store '$folder/calls.db'"
-says answers_of_the_other ' on the cpu' \
+says answers_of_the_other ' on the CPU' \
     "$prony" answer large --minutes 0 --store "$folder/new.db" --unit cpu
 
 # Where there is no result, the command that adds some can be copied as it is.
@@ -93,6 +93,6 @@ printf 'input 4\ndense 3\n' >"$folder/my nets/it's, mine.net"
 found=$("$prony" answer "$folder/my nets/it's, mine.net" --minutes 0 --store "$folder/new.db" 2>&1)
 holds says_what_there_is_no_result_of "$found" "it's, mine.net with phase training yet; to add some: prony bench "
 (prony() { "$PRONY_BUILD/prony" "$@" --seconds 0.05; } && eval "${found#*to add some: }") >"$folder/copied" 2>&1
-says adds_what_it_lacked 'best  ' "$prony" answer "$folder/my nets/it's, mine.net" --minutes 0 --store "$folder/new.db"
+says adds_what_it_lacked 'next   ' "$prony" answer "$folder/my nets/it's, mine.net" --minutes 0 --store "$folder/new.db"
 says knows_no_such_network "there is no network 'nosuch'" "$prony" answer nosuch --minutes 0 --store "$folder/new.db"
 exit $status

@@ -1,14 +1,19 @@
-/* cmd_answer.c: prony answer: measures what the store does not say of a network yet, within a given
- * time, and says in ten lines how to run it here. */
+/* cmd_answer.c: prony answer: without a network, what the results of this machine mean; with one,
+ * how to run it here, measuring what the store does not say yet within a given time. */
 #include "cli/commands.h"
 
 #include "base/cpu.h"
 #include "base/log.h"
+#include "bench/peer/peers.h"
 #include "bench/sweep/done.h"
 #include "cli/bench_run.h"
+#include "cli/peer_folder.h"
+#include "cli/screen.h"
+#include "cli/show/answer_output.h"
 #include "cli/store_file.h"
 #include "finding/finding.h"
 #include "nn/network.h"
+#include "record/names.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,8 +21,9 @@
 #include <unistd.h>
 
 struct options {
-    const char *network, *phase, *store, *shape;
-    const char *unit; /* or NULL: any */
+    const char *network, *store, *shape, *format;
+    const char *phase; /* NULL: training, or inference of an ONNX file */
+    const char *unit;  /* or NULL: any */
     double minutes;
 };
 
@@ -46,10 +52,13 @@ static enum status list_backends(const struct cli *cli, const char *unit, bool g
     return status;
 }
 
-/* One bench, of which what the store has already is left out. */
+/* One bench, of which what the store has already is left out. `frameworks`: NULL is prony alone. */
+struct trial {
+    const char *frameworks, *backend, *batch, *threads;
+};
+
 static enum status measure_some(const struct cli *cli, const struct options *options,
-                                const char *backend, const char *batch, const char *threads,
-                                double seconds)
+                                const struct trial *trial, double seconds)
 {
     struct bench_request request, *list = &request;
     struct bench_output output = {.style = OUTPUT_NOTHING};
@@ -57,9 +66,10 @@ static enum status measure_some(const struct cli *cli, const struct options *opt
     enum status status;
     bench_request_start(&request);
     request.axis_text[AXIS_phase] = options->phase;
-    request.axis_text[AXIS_backend] = backend;
-    request.axis_text[AXIS_batch] = batch;
-    request.axis_text[AXIS_threads] = threads;
+    request.axis_text[AXIS_framework] = trial->frameworks;
+    request.axis_text[AXIS_backend] = trial->backend;
+    request.axis_text[AXIS_batch] = trial->batch;
+    request.axis_text[AXIS_threads] = trial->threads;
     request.seconds = fmin(fmax(seconds, SECONDS_LEAST), SECONDS_MOST);
     TRY_OR(done, bench_request_sweep(&request, &options->network, 1, &arena));
     TRY_OR(done, bench_output_use(&output, options->store));
@@ -111,39 +121,63 @@ static enum status look(struct store *store, const struct options *options, stru
     return finding_about(store, arena, (struct store_where){filters, count}, about);
 }
 
-/* The result with the most samples a second; STATUS_INPUT when there is none. */
-static enum status find_best(const struct finding_about *about, struct store_row *best)
-{
-    struct finding next;
-    size_t index;
-    finding_named("next", &index);
-    TRY(finding_ask(about, index, &next));
-    enum status status = next.id_count ? store_row(about->store, next.ids[0], best) : STATUS_INPUT;
-    finding_free(&next);
-    return status;
-}
-
-/* The batch that was best so far, for the threads to be tried at. */
+/* The batch that was best so far, for threads and other frameworks to be tried at. */
 static enum status best_batch(const struct options *options, char out[POINT_NUMBER])
 {
     struct store *store;
     struct arena arena = {0};
     struct finding_about about;
-    struct store_row best;
     TRY(store_open(options->store, STORE_READ, &store));
     enum status status = look(store, options, &arena, &about);
     if (status == STATUS_OK)
-        status = find_best(&about, &best);
-    if (status == STATUS_OK)
-        snprintf(out, POINT_NUMBER, "%lld", (long long)best.point.batch);
+        snprintf(out, POINT_NUMBER, "%lld",
+                 about.best_id ? (long long)about.best.batch : (long long)64);
     store_close(store);
     arena_free(&arena);
     return status;
 }
 
+/* "prony,numpy,pytorch": with the other frameworks that people use there and that are installed
+ * with prony; "": there are none. */
+static enum status list_rivals(const struct cli *cli, bool gpu, char out[NAMES])
+{
+    static const char *const lists[2][3] = {{"numpy", "pytorch", "onnxruntime"},
+                                            {"pytorch", "jax", NULL}};
+    const char *folder, *path;
+    struct arena arena = {0};
+    struct text names = {0};
+    enum status status = cli_peers(cli, &arena, &folder);
+    for (size_t i = 0; i < 3 && status == STATUS_OK; i++)
+        if (lists[gpu][i] && peers_find(folder, lists[gpu][i], &arena, &path) == STATUS_OK)
+            text_printf(&names, ",%s", lists[gpu][i]);
+    snprintf(out, NAMES, "%s%s", names.length ? "prony" : "", text_of(&names));
+    if (status == STATUS_OK)
+        status = text_done(&names);
+    text_free(&names);
+    arena_free(&arena);
+    return status;
+}
+
+/* Other frameworks at the best batch and at 1, beside prony with as many threads. */
+static enum status measure_rivals(const struct cli *cli, const struct options *options,
+                                  const char *backends, const char *threads, bool gpu,
+                                  const char *best, double seconds)
+{
+    char names[NAMES], two[NAMES];
+    TRY(list_rivals(cli, gpu, names));
+    if (!*names)
+        return STATUS_OK;
+    snprintf(two, sizeof two, strcmp(best, "1") ? "1,%s" : "%s", best);
+    enum status status =
+        measure_some(cli, options, &(struct trial){names, backends, two, threads}, seconds);
+    return status == STATUS_WRONG ? STATUS_OK : status; /* one that fails is left out */
+}
+
+/* Batches with all cores, then at the best batch other numbers of threads, and other frameworks. */
 static enum status measure_all(const struct cli *cli, const struct options *options)
 {
-    char cpus[NAMES], gpus[NAMES], all[NAMES] = "", batch[POINT_NUMBER], threads[NAMES];
+    char cpus[NAMES], gpus[NAMES], all[NAMES] = "", best[POINT_NUMBER], cores[NAMES],
+                                   threads[NAMES];
     const char *named = NULL;
     struct cpu cpu;
     int cpu_count, gpu_count;
@@ -153,83 +187,143 @@ static enum status measure_all(const struct cli *cli, const struct options *opti
     TRY(list_backends(cli, options->unit, true, gpus, &gpu_count));
     for (int i = 0; i < BATCHES; i++)
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "," : "", batches[i]);
-    double each = options->minutes * 60 / ((BATCHES + 3) * (cpu_count + gpu_count) + 1);
-    snprintf(threads, sizeof threads, "%d", cpu.cores);
+    double each = options->minutes * 60 / ((BATCHES + 7) * (cpu_count + gpu_count) + 1);
+    snprintf(cores, sizeof cores, "%d", cpu.cores);
     if (cpu_count)
-        TRY(measure_some(cli, options, cpus, all, threads, each));
+        TRY(measure_some(cli, options, &(struct trial){NULL, cpus, all, cores}, each));
     if (gpu_count)
-        TRY(measure_some(cli, options, gpus, all, NULL, each));
+        TRY(measure_some(cli, options, &(struct trial){NULL, gpus, all, NULL}, each));
+    TRY(best_batch(options, best));
+    if (gpu_count)
+        TRY(measure_rivals(cli, options, gpus, NULL, true, best, each));
     if (!cpu_count)
         return STATUS_OK;
-    TRY(best_batch(options, batch));
+    TRY(measure_rivals(cli, options, cpus, cores, false, best, each));
     snprintf(threads, sizeof threads, cpu.cores > 3 ? "1,%d,%d" : "1,%d",
              cpu.cores > 3 ? cpu.cores / 2 : cpu.cores, cpu.cores);
-    return measure_some(cli, options, cpus, batch, threads, each);
+    return measure_some(cli, options, &(struct trial){NULL, cpus, best, threads}, each);
 }
 
-static void print_line(const char *name, const struct text *text)
-{
-    printf("%-10s%s\n", name, text_of(text));
-}
-
-/* A sentence of finding.h; `with_command`: and the command that goes with it. */
-static enum status print_answer(const struct finding_about *about, const char *name,
-                                bool with_command)
-{
-    struct finding answer;
-    size_t index;
-    finding_named(name, &index);
-    TRY(finding_ask(about, index, &answer));
-    print_line(name, &answer.sentence);
-    if (with_command && answer.command.length)
-        print_line("try", &answer.command);
-    finding_free(&answer);
-    return STATUS_OK;
-}
-
-static enum status print_best(const struct store_row *best)
+/* How it is run best, and how fast that is. */
+static void describe_best(const struct store_row *best, struct text *out)
 {
     const struct point *point = &best->point;
-    struct text text = {0};
-    double floors = best->metrics[METRIC_times_floor];
-    text_printf(&text, "%s/%s in %s on the %s", point->framework, point->backend, point->precision,
-                point->unit);
-    if (point->unit_name[0]) /* other frameworks do not say which */
-        text_printf(&text, " (%s)", point->unit_name);
-    text_printf(&text, ", batch %lld", (long long)point->batch);
+    const bool calls = !point_is(point, CHOICE_scenario_iterate) && point->scenario[0];
+    text_printf(out, "%s%s%s%s on the %s", framework_title(point->framework),
+                point->backend[0] ? " (" : "", point->backend, point->backend[0] ? ")" : "",
+                strcmp(point->unit, "gpu") ? "CPU" : "GPU");
+    if (point->unit_name[0]) /* not every framework says which */
+        text_printf(out, " (%s)", point->unit_name);
+    text_printf(out, ", batch %lld, %s", (long long)point->batch, point->precision);
     if (point->threads)
-        text_printf(&text, ", %lld thread%s", (long long)point->threads,
+        text_printf(out, ", %lld thread%s", (long long)point->threads,
                     point->threads == 1 ? "" : "s");
-    bool calls = !point_is(point, CHOICE_scenario_iterate) && point->scenario[0];
     if (calls)
-        text_printf(&text, ", scenario %s", point->scenario);
+        text_printf(out, ", scenario %s", point->scenario);
     if (!point_is(point, CHOICE_ingestion_resident) && point->ingestion[0])
-        text_printf(&text, ", %s ingestion", point->ingestion);
-    print_line("best", &text);
-    text_clear(&text);
-    text_add_time(&text, best->metrics[METRIC_time_median]);
-    text_add(&text, calls ? " a call, " : " an iteration, ");
-    text_add_count(&text, best->metrics[METRIC_throughput]);
-    text_add(&text, " samples/s");
-    print_line("speed", &text);
-    text_clear(&text);
-    if (isnan(floors) && strcmp(best->bound, "latency") == 0)
-        text_add(&text, "none worth the name: what it waits for is latency");
-    else if (isnan(floors))
-        text_add(&text, "not known: there was no calibration of the unit");
-    else if (floors < FINDING_FLOOR_LEAST)
-        text_printf(&text, "not known: at %.3g × it is faster than ceilings that were seen too low",
-                    floors);
-    else
-        text_printf(&text, "it takes %.3g × what the hardware allows, which is bound by %s", floors,
-                    *best->bound ? best->bound : "what is not known");
-    print_line("floor", &text);
+        text_printf(out, ", %s ingestion", point->ingestion);
+    text_add(out, ": ");
+    text_add_time(out, best->metrics[METRIC_time_median]);
+    text_add(out, calls ? " a call, " : " a step, ");
+    text_add_count(out, best->metrics[METRIC_throughput]);
+    text_add(out, " samples/s");
+}
+
+/* Nothing where no result counts: the findings say why. */
+static enum status print_best(const struct finding_about *about, int width)
+{
+    struct store_row best;
+    struct text text = {0};
+    if (!about->best_id)
+        return STATUS_OK;
+    TRY(store_row(about->store, about->best_id, &best));
+    describe_best(&best, &text);
     enum status status = text_done(&text);
+    if (status == STATUS_OK)
+        answer_line("best", text_of(&text), width);
     text_free(&text);
     return status;
 }
 
-/* Of what is no network nothing can be measured either. */
+/* The findings, each with its name; what to try comes with its command. */
+static enum status print_findings(const struct finding_about *about, int width)
+{
+    for (size_t i = 0; i < FINDINGS; i++) {
+        struct finding answer;
+        TRY(finding_ask(about, i, &answer));
+        const bool next = strcmp(answer.name, "next") == 0;
+        if (answer.known || answer.command.length || next)
+            answer_line(answer.name, text_of(&answer.sentence), width);
+        if (next && answer.command.length)
+            answer_command("try", text_of(&answer.command), width);
+        finding_free(&answer);
+    }
+    return STATUS_OK;
+}
+
+/* Frameworks of which everything was skipped, with the reason. */
+struct skipped {
+    const struct finding_about *about;
+    char told[8][POINT_TEXT];
+    size_t count;
+    int width;
+};
+
+static enum status take_skipped(void *context, int64_t id, const char *line, size_t length)
+{
+    struct skipped *skipped = context;
+    struct arena arena = {0};
+    struct record record;
+    struct text text = {0};
+    int64_t ok = 0;
+    enum status status;
+    (void)id;
+    TRY_OR(done, record_read(&arena, "store", 1, line, length, &record));
+    const char *name = record.point.framework;
+    for (size_t i = 0; i < skipped->count; i++)
+        if (strcmp(skipped->told[i], name) == 0)
+            goto done;
+    const struct store_filter filters[] = {{"framework", name},
+                                           {"model", skipped->about->model},
+                                           {"phase", skipped->about->phase},
+                                           {"server", skipped->about->server},
+                                           {"status", "ok"}};
+    TRY_OR(done, store_count(skipped->about->store, (struct store_where){filters, 5}, &ok));
+    if (ok || skipped->count == sizeof skipped->told / sizeof *skipped->told)
+        goto done;
+    snprintf(skipped->told[skipped->count++], POINT_TEXT, "%s", name);
+    text_printf(&text, "%s: %s", framework_title(name), record.reason ? record.reason : "skipped");
+    answer_line("left out", text_of(&text), skipped->width);
+done:
+    text_free(&text);
+    arena_free(&arena);
+    return status;
+}
+
+static enum status print_skipped(const struct finding_about *about, int width)
+{
+    enum { LOOKED_AT = 100 }; /* the newest */
+    const struct store_filter filters[] = {{"model", about->model},
+                                           {"phase", about->phase},
+                                           {"server", about->server},
+                                           {"source", "own"},
+                                           {"status", "skipped"}};
+    struct skipped skipped = {.about = about, .width = width};
+    return store_list(about->store, (struct store_where){filters, 5}, LOOKED_AT, 0, take_skipped,
+                      &skipped);
+}
+
+static enum status print_text(const struct options *options, const struct finding_about *about)
+{
+    const int width = screen_width(stdout);
+    printf("%s, %s, on %s%s\n\n", options->network, options->phase, about->machine.title,
+           about->machine.shipped ? " (shipped with prony)" : "");
+    TRY(print_best(about, width));
+    TRY(print_findings(about, width));
+    return print_skipped(about, width);
+}
+
+/* What is no network cannot be measured either. */
 static enum status blame_network(const struct options *options, enum status status)
 {
     const struct error lacking = *status_last();
@@ -240,84 +334,108 @@ static enum status blame_network(const struct options *options, enum status stat
     return status;
 }
 
-static enum status print_all(const struct options *options)
+/* May a GPU be suggested? */
+static bool has_gpu(const struct cli *cli)
 {
-    static const char *const names[] = {"unit", "batch", "threads", "framework", "next"};
+    const struct backend *gpu;
+    return registry_first(cli->registry, "gpu", &gpu) == STATUS_OK;
+}
+
+static enum status print_all(const struct cli *cli, const struct options *options)
+{
     struct store *store;
     struct arena arena = {0};
     struct finding_about about;
-    struct store_row best;
     TRY(store_open(options->store, STORE_READ, &store));
     enum status status = look(store, options, &arena, &about);
     if (status == STATUS_INPUT)
         status = blame_network(options, status);
-    if (status == STATUS_OK)
-        status = find_best(&about, &best);
     if (status == STATUS_OK) {
-        printf("network   %s, %s, on %s\n", options->network, options->phase, about.server);
-        status = print_best(&best);
+        about.machine.gpu |= about.machine.here && has_gpu(cli);
+        status = options->format ? answer_json(&about) : print_text(options, &about);
     }
-    for (size_t i = 0; i < sizeof names / sizeof *names && status == STATUS_OK; i++)
-        status = print_answer(&about, names[i], strcmp(names[i], "next") == 0);
     store_close(store);
     arena_free(&arena);
     return status;
 }
 
-/* What was measured is in the store, and is answered from, also when it was stopped or something
- * failed. */
-static enum status answer(const struct cli *cli, struct options *options)
+/* What was measured is in the store, and is answered from, also when it was stopped. */
+static enum status answer_network(const struct cli *cli, const struct options *options)
 {
-    struct text path = {0};
-    enum status status = store_file_path(options->store, &path);
-    if (status == STATUS_OK) {
-        options->store = text_of(&path);
-        status = options->minutes > 0 ? measure_all(cli, options) : STATUS_OK;
-        if (status == STATUS_INTERRUPTED)
-            status = print_all(options) == STATUS_OK ? STATUS_INTERRUPTED : status;
-        else if (status == STATUS_OK)
-            status = print_all(options);
-    }
-    text_free(&path);
+    enum status status = options->minutes > 0 ? measure_all(cli, options) : STATUS_OK;
+    if (status != STATUS_INTERRUPTED && status != STATUS_OK)
+        return status;
+    TRY(print_all(cli, options));
+    return status;
+}
+
+static enum status answer_machine(const struct options *options)
+{
+    struct store *store;
+    struct arena arena = {0};
+    struct overview overview = {0};
+    TRY(store_open(options->store, STORE_READ, &store));
+    enum status status = overview_find(store, &arena, (struct store_where){0}, &overview);
+    if (status == STATUS_OK && options->format)
+        status = answer_overview_json(&overview);
+    else if (status == STATUS_OK)
+        answer_overview(&overview, store_flag(store), screen_width(stdout));
+    overview_free(&overview);
+    store_close(store);
+    arena_free(&arena);
     return status;
 }
 
 static enum status run_answer(struct cli *cli, void *given)
 {
     struct options *options = given;
+    struct text path = {0};
+    if (options->format && strcmp(options->format, "json") != 0)
+        FAIL(STATUS_INPUT, "--format: found \"%s\", expected json", options->format);
     TRY(cli_shape(cli, options->shape));
-    options->network = cli->found.positional[0];
+    options->network = cli->found.count ? cli->found.positional[0] : NULL;
+    if (!options->phase)
+        options->phase =
+            options->network && cli_has_weights(options->network) ? "inference" : "training";
     TRY(axis_check(&axes[AXIS_phase], options->phase));
-    return answer(cli, options);
+    enum status status = store_file_path(options->store, &path);
+    if (status == STATUS_OK) {
+        options->store = text_of(&path);
+        status = options->network ? answer_network(cli, options) : answer_machine(options);
+    }
+    text_free(&path);
+    return status;
 }
 
 static const struct arg rows[] = {
     {ARG(struct options, minutes), "N",
      "for measuring what is missing (default: 2); 0: only what the store says", ARG_FROM(0, 1000),
      "2"},
-    {ARG(struct options, phase), "PHASE", "training or inference (default: training)",
-     .otherwise = "training"},
+    {ARG(struct options, phase), "PHASE",
+     "training or inference (default: training; of an ONNX file inference)"},
     {CLI_STORE(struct options)},
     {ARG(struct options, unit), "UNIT",
      "cpu or gpu: only what is measured there (default: all there are)"},
     {CLI_SHAPE(struct options)},
+    {ARG(struct options, format), "FORMAT", "json: for a program (default: for a person)"},
     ARG_END,
 };
 
 const struct command cmd_answer = {
-    .summary = "say how to run a network on this machine, measuring what is missing",
+    .summary = "say what the results mean, or how to run a network on this machine",
     .run = run_answer,
     .bytes = sizeof(struct options),
     .args = {.command = "prony answer",
-             .usage = "NETWORK [options]",
+             .usage = "[NETWORK] [options]",
              .summary =
-                 "Says how to run a network on this machine: unit, batch, threads, how far that "
-                 "is from\nwhat the hardware allows, and what to try next. Measures what the "
-                 "store does not say yet.",
-             .examples = "  prony answer large\n"
-                         "  prony answer lenet --phase inference --minutes 5\n"
+                 "Without a network, says in a few sentences what was found on this machine. With\n"
+                 "one, says how to run it here: unit, batch, threads, which framework, how close\n"
+                 "that is to the limit, what to try next. It measures what the store lacks.",
+             .examples = "  prony answer                              what was found so far\n"
+                         "  prony answer large                        about one network\n"
+                         "  prony answer model.onnx --minutes 5       your own, in inference\n"
                          "  prony answer large --minutes 0 --store results.db\n",
              .lists = {{rows, 0}},
-             .least = 1,
+             .least = 0,
              .most = 1},
 };

@@ -305,7 +305,7 @@ export interface NetworkPage {
 export interface Answer {
   name: string;
   question: string;
-  answer: string;
+  sentence: string;
   known: boolean;
   chart: string; // parameters of a query
   command: string | null;
@@ -314,6 +314,8 @@ export interface Answer {
 
 export interface Answers {
   model: string | null;
+  machine: string | null; // what people call it
+  shipped: boolean; // its results came with prony
   answers: Answer[];
 }
 

@@ -32,7 +32,7 @@ function shortCard(answer: Answer, asked: Asked): HTMLElement {
     "section",
     { className: "card answer" },
     element("h2", {}, answerLink(answer, asked, answer.question)),
-    element("p", { className: answer.known ? "lead" : "lead faint" }, answer.answer),
+    element("p", { className: answer.known ? "lead" : "lead faint" }, answer.sentence),
     answer.known || !answer.command ? null : commandLine(answer.command),
   );
 }
@@ -68,7 +68,7 @@ async function onePage(answer: Answer, found: Answers, asked: Asked): Promise<Ch
       "section",
       { className: "card answer" },
       element("h1", {}, answer.question),
-      element("p", { className: "lead", id: "answer" }, answer.answer),
+      element("p", { className: "lead", id: "answer" }, answer.sentence),
       records.length > 0
         ? element("p", { className: "hint" }, "From records ", ...records, ids.length > RECORDS ? " …" : "")
         : null,
@@ -125,6 +125,9 @@ export const answers: View = {
       aside,
       main: [
         element("h1", { className: "page-title" }, `Answers for ${found.model ?? "your network"}`),
+        found.machine === null
+          ? null
+          : element("p", { className: "hint" }, `Measured on ${found.machine}${found.shipped ? ", shipped with prony" : ""}.`),
         ...found.answers.map((one) => shortCard(one, asked)),
       ],
     };

@@ -1,0 +1,932 @@
+/* test_store_findings.c: each finding is computed from the store, contrary records turn it round,
+ * and what the figures do not carry is not said. */
+#include "check.h"
+#include "finding/finding.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char path[] = "/tmp/prony-test-findings-XXXXXX";
+
+static void remove_store(void)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char name[sizeof path + 8];
+        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        unlink(name);
+    }
+}
+
+/* An empty store; the last one is gone. */
+static struct store *fresh_store(void)
+{
+    struct store *store = NULL;
+    static bool made;
+    if (!made) {
+        int fd = mkstemp(path);
+        CHECK(fd >= 0);
+        close(fd);
+        atexit(remove_store);
+        made = true;
+    }
+    remove_store();
+    CHECK_OK(store_open(path, STORE_WRITE, &store));
+    return store;
+}
+
+/* A planted result: axes as words, samples a second, and what else is not as usual. */
+struct planted {
+    const char *words;
+    double rate, times_floor;
+    const char *bound, *handicap;
+    double noise; /* half the interval ÷ median; 0: 1 % */
+    double load;  /* cores that others kept busy */
+    bool unchecked;
+    int cores; /* 0: 2 */
+};
+
+static void plant(struct store *store, const struct planted *planted)
+{
+    struct arena arena = {0};
+    struct store_where where;
+    char cores[40];
+    const struct record_meter meter = {"other_load", planted->load, NULL};
+    struct json *machine;
+    struct record record;
+    struct text line = {0};
+    record_start(&record);
+    CHECK_OK(point_set(&record.point, &axes[AXIS_model], "net"));
+    CHECK_OK(point_set(&record.point, &axes[AXIS_server], "box"));
+    CHECK_OK(store_where_parse(&arena, planted->words, &where));
+    for (size_t i = 0; i < where.count; i++)
+        CHECK_OK(point_set(&record.point, axis_find(where.filters[i].key), where.filters[i].value));
+    point_settle(&record.point);
+    double time_ns = (double)record_effective_batch(&record) / planted->rate * 1e9;
+    const double noise = planted->noise > 0 ? planted->noise : 0.01;
+    record.floor_ns = time_ns / planted->times_floor;
+    record.bound = planted->bound ? planted->bound : "bytes";
+    record.handicap = planted->handicap;
+    record.at = "2026-11-15T10:03:58Z";
+    record.check.verdict = planted->unchecked ? RECORD_UNCHECKED : RECORD_RIGHT;
+    record.program = "0123456789abcdef";
+    record.meters = &meter;
+    record.meter_count = 1;
+    snprintf(cores, sizeof cores, "{\"cores\":%d}", planted->cores ? planted->cores : 2);
+    CHECK_OK(json_parse(&arena, "machine", cores, strlen(cores), &machine));
+    record.machine = machine;
+    CHECK_OK(record_measure(&record, &arena, &time_ns, 1, 1));
+    if (!isinf(noise)) {
+        record.time_ns.ci_low = time_ns * (1 - noise);
+        record.time_ns.ci_high = time_ns * (1 + noise);
+    }
+    record_write(&record, &line);
+    CHECK_OK(store_add(store, text_of(&line), line.length, &record, NULL, NULL));
+    text_free(&line);
+    arena_free(&arena);
+}
+
+static void add_bound(struct store *store, const char *words, double rate, double times_floor,
+                      const char *bound)
+{
+    plant(store, &(struct planted){
+                     .words = words, .rate = rate, .times_floor = times_floor, .bound = bound});
+}
+
+static void add(struct store *store, const char *words, double rate, double times_floor)
+{
+    add_bound(store, words, rate, times_floor, "bytes");
+}
+
+enum { SENTENCE = 1, COMMAND = 2, CHART = 4 };
+
+/* What is asked for under filters is, or is not, in a part of the finding. */
+static void look(struct store *store, const char *filters, const char *name, int part,
+                 const char *expected, bool there)
+{
+    struct arena arena = {0};
+    struct store_where where;
+    struct finding_about about;
+    struct finding found;
+    size_t index;
+    if (CHECK_OK(store_where_parse(&arena, filters, &where)) &&
+        CHECK_OK(finding_about(store, &arena, where, &about)) &&
+        CHECK(finding_named(name, &index)) && CHECK_OK(finding_ask(&about, index, &found))) {
+        const char *text = text_of(part == SENTENCE  ? &found.sentence
+                                   : part == COMMAND ? &found.command
+                                                     : &found.chart);
+        if (!CHECK((strstr(text, expected) != NULL) == there))
+            printf("%s: found \"%s\", %sexpected \"%s\"\n", name, text, there ? "" : "not ",
+                   expected);
+        finding_free(&found);
+    }
+    arena_free(&arena);
+}
+
+/* The finding is known, or is not, and its sentence contains `expected`. */
+static void expect(struct store *store, const char *name, bool known, const char *expected)
+{
+    struct arena arena = {0};
+    struct finding_about about;
+    struct finding found;
+    size_t index;
+    look(store, "", name, SENTENCE, expected, true);
+    if (CHECK_OK(finding_about(store, &arena, (struct store_where){0}, &about)) &&
+        CHECK(finding_named(name, &index)) && CHECK_OK(finding_ask(&about, index, &found))) {
+        if (!CHECK_EQUAL_INT(found.known, known))
+            printf("%s: %s\n", name, text_of(&found.sentence));
+        CHECK(!known || found.id_count > 0);
+        for (size_t i = 1; i < found.id_count; i++)
+            CHECK(found.ids[i] != found.ids[i - 1]);
+        CHECK(text_starts(text_of(&found.chart), "x="));
+        finding_free(&found);
+    }
+    arena_free(&arena);
+}
+
+/* A sentence has no more than it should: the whole of it. */
+static void expect_whole(struct store *store, const char *name, const char *expected)
+{
+    struct arena arena = {0};
+    struct finding_about about;
+    struct finding found;
+    size_t index;
+    if (CHECK_OK(finding_about(store, &arena, (struct store_where){0}, &about)) &&
+        CHECK(finding_named(name, &index)) && CHECK_OK(finding_ask(&about, index, &found))) {
+        CHECK_EQUAL_TEXT(text_of(&found.sentence), expected);
+        finding_free(&found);
+    }
+    arena_free(&arena);
+}
+
+/* Each condition alone: a finding that is said of good results is not said of these. */
+
+/* One batch of several frameworks, 1 and 2 threads, two batches: enough for most findings. */
+static const struct planted good[] = {
+    {.words = "batch=1", .rate = 100, .times_floor = 4},
+    {.words = "batch=64", .rate = 330, .times_floor = 1.25},
+    {.words = "batch=64 threads=2", .rate = 561, .times_floor = 1.25},
+    {.words = "batch=64 framework=numpy", .rate = 200, .times_floor = 2},
+    {.words = "batch=64 framework=pytorch", .rate = 202, .times_floor = 2},
+    {.words = "batch=1 framework=numpy", .rate = 10, .times_floor = 40},
+    {.words = "batch=1 framework=python-list", .rate = 0.071, .times_floor = 1400},
+    {.words = "batch=64 phase=inference", .rate = 990, .times_floor = 1.25},
+};
+enum { GOOD = sizeof good / sizeof *good };
+static const char *const carried[] = {"limit",   "batch",   "frameworks",
+                                      "threads", "slowest", "phase"};
+
+/* How many of these are known when every planted result is changed. */
+static int count_known(void (*change)(struct planted *planted))
+{
+    static const struct store_filter training = {"phase", "training"};
+    struct store *store = fresh_store();
+    struct arena arena = {0};
+    struct finding_about about;
+    int known = 0;
+    for (size_t i = 0; i < GOOD; i++) {
+        struct planted planted = good[i];
+        if (change)
+            change(&planted);
+        plant(store, &planted);
+    }
+    CHECK_OK(finding_about(store, &arena, (struct store_where){&training, 1}, &about));
+    for (size_t i = 0; i < sizeof carried / sizeof *carried; i++) {
+        struct finding found;
+        size_t index;
+        CHECK(finding_named(carried[i], &index));
+        CHECK_OK(finding_ask(&about, index, &found));
+        known += found.known;
+        finding_free(&found);
+    }
+    arena_free(&arena);
+    store_close(store);
+    return known;
+}
+
+static void make_unchecked(struct planted *planted)
+{
+    planted->unchecked = true;
+}
+
+static void make_disturbed(struct planted *planted)
+{
+    planted->load = 0.7;
+}
+
+static void make_handicapped(struct planted *planted)
+{
+    planted->handicap = "reference BLAS (netlib)";
+}
+
+TEST(good_results_carry_findings)
+{
+    CHECK_EQUAL_INT(count_known(NULL), (int)(sizeof carried / sizeof *carried));
+}
+
+TEST(unchecked_results_carry_nothing)
+{
+    CHECK_EQUAL_INT(count_known(make_unchecked), 0);
+}
+
+TEST(disturbed_results_carry_nothing)
+{
+    CHECK_EQUAL_INT(count_known(make_disturbed), 0);
+}
+
+TEST(handicapped_results_carry_nothing)
+{
+    CHECK_EQUAL_INT(count_known(make_handicapped), 0);
+}
+
+static struct store *good_store(void)
+{
+    struct store *store = fresh_store();
+    for (size_t i = 0; i < GOOD; i++)
+        plant(store, &good[i]);
+    return store;
+}
+
+/* Whole sentences, as a person reads them. */
+TEST(sentences_are_short)
+{
+    struct store *store = good_store();
+    expect_whole(store, "limit",
+                 "The CPU of box is used well: training `net` at batch 64 with prony reaches 80 % "
+                 "of what it can do (± 1 %). Memory sets the limit.");
+    expect_whole(store, "batch",
+                 "Batches pay: batch 64 trains 3.3 × as many samples of `net` per second as batch "
+                 "1 (± 1 %); a larger batch may bring more.");
+    expect_whole(store, "frameworks",
+                 "prony trains `net` 1.6 × as fast as PyTorch and NumPy at batch 64, and 10 × as "
+                 "fast as NumPy at batch 1 (± 1 %).");
+    expect_whole(store, "threads",
+                 "A second thread brings 1.7 × in training `net` at batch 64 (± 1 %).");
+    expect_whole(store, "slowest",
+                 "A Python list takes 1,400 × as long as the limit for training `net` at batch 1: "
+                 "never loop over weights in Python.");
+    expect_whole(store, "phase",
+                 "Training `net` costs 3 × as much per sample as inference at batch 64 (± 1 %).");
+    store_close(store);
+}
+
+/* Above 5 % a figure is "about", and has no ±. */
+TEST(about_where_it_is_not_known_well)
+{
+    struct store *store = fresh_store();
+    struct planted slow = {.words = "batch=1", .rate = 100, .times_floor = 2, .noise = 0.08};
+    struct planted fast = {.words = "batch=64", .rate = 330, .times_floor = 2, .noise = 0.08};
+    plant(store, &slow);
+    plant(store, &fast);
+    expect(store, "batch", true, "trains about 3.3 × as many");
+    look(store, "", "batch", SENTENCE, "±", false);
+    expect(store, "limit", true, "reaches about 50 % of");
+    slow.noise = fast.noise = INFINITY; /* one sample has no interval */
+    slow.words = "batch=1 model=one";
+    fast.words = "batch=64 model=one";
+    plant(store, &slow);
+    plant(store, &fast);
+    expect(store, "batch", true, "trains about 3.3 × as many samples of `one`");
+    store_close(store);
+}
+
+/* 1.02 × is no gain, nor is one that the intervals hide. */
+TEST(no_gain_within_the_noise)
+{
+    struct store *store = fresh_store();
+    add(store, "batch=64 threads=1", 100, 2);
+    add(store, "batch=64 threads=2", 102, 2);
+    expect_whole(store, "threads",
+                 "One thread is enough for training `net` at batch 64: up to 2, more bring no gain "
+                 "beyond the noise.");
+    plant(store, &(struct planted){
+                     .words = "batch=64 threads=2", .rate = 140, .times_floor = 2, .noise = 0.4});
+    expect(store, "threads", true, "One thread is enough");
+    add(store, "batch=64 threads=2", 150, 2);
+    expect(store, "threads", true, "A second thread brings 1.5 ×");
+    add(store, "batch=64 framework=numpy threads=2", 147, 2);
+    expect(store, "frameworks", true, "prony and NumPy are equally fast at training `net`");
+    store_close(store);
+}
+
+TEST(cpu_or_gpu)
+{
+    struct store *store = fresh_store();
+    add(store, "unit=cpu backend=simd batch=1 threads=2", 100, 2);
+    add(store, "unit=cpu backend=simd batch=64 threads=2", 400, 2);
+    expect(store, "unit", false, "measured on a CPU only");
+    look(store, "", "unit", COMMAND, "prony", false); /* there is no GPU to be asked */
+    add(store, "unit=gpu backend=cuda batch=1 server=far", 50, 2);
+    add(store, "unit=gpu backend=cuda batch=64 server=far", 200, 2);
+    expect(store, "unit", true, "The CPU of box trains `net` 2 × as fast as the GPU of far");
+    expect(store, "unit", true, "(CPU: box; GPU: far.)");
+    add(store, "unit=gpu backend=cuda batch=64 server=far", 900, 2);
+    expect(store, "unit", true,
+           "Take the GPU from batch 64 on: it trains `net` 2.3 × as fast as the CPU at batch 64; "
+           "up to batch 1 the CPU is faster");
+    add(store, "unit=gpu backend=cuda batch=1 server=far", 500, 2);
+    expect(store, "unit", true,
+           "The GPU of far trains `net` 2.3 × to 5 × as fast as the CPU of box");
+    look(store, "", "unit", COMMAND, "prony bench net --phase training --unit cpu,gpu", true);
+    add(store, "unit=cpu backend=simd batch=64 threads=2", 1800, 2);
+    expect(store, "unit", true, "The GPU is faster for `net` at 1 of 2 batches");
+    store_close(store);
+}
+
+/* A line as another machine, or another program, may have written it. */
+static void add_line(struct store *store, const char *line)
+{
+    struct arena arena = {0};
+    struct record record;
+    CHECK_OK(record_read(&arena, "line", 1, line, strlen(line), &record));
+    CHECK_OK(store_add(store, line, strlen(line), &record, NULL, NULL));
+    arena_free(&arena);
+}
+
+static void add_cpu(struct store *store, int threads, int rate, const char *machine)
+{
+    static const char line[] =
+        "{\"prony\":1,\"kind\":\"result\",\"point\":{\"framework\":\"prony\",\"backend\":\"simd\","
+        "\"model\":\"net\",\"phase\":\"training\",\"precision\":\"fp32\",\"batch\":64,\"unit\":\"cpu\","
+        "\"threads\":%d,\"server\":\"box\"},\"status\":\"ok\",\"result\":{\"time_ns\":{\"median\":9},"
+        "\"throughput\":%d,\"check\":{\"verdict\":\"right\"}}%s}";
+    char text[600];
+    snprintf(text, sizeof text, line, threads, rate, machine);
+    add_line(store, text);
+}
+
+static void add_gpu(struct store *store)
+{
+    add_line(store, "{\"prony\":1,\"kind\":\"result\",\"point\":{\"framework\":\"prony\","
+                    "\"backend\":\"cuda\",\"model\":\"net\",\"phase\":\"training\",\"precision\":"
+                    "\"fp32\",\"batch\":64,\"unit\":\"gpu\",\"server\":\"far\"},\"status\":\"ok\","
+                    "\"result\":{\"time_ns\":{\"median\":1},\"throughput\":800,"
+                    "\"check\":{\"verdict\":\"right\"}}}");
+}
+
+/* One thread of a CPU with two cores is not that CPU, and nobody knows about a CPU whose cores no
+ * record counts. */
+TEST(a_gpu_is_compared_with_a_whole_cpu)
+{
+    static const char unknown[] = "a GPU is compared with a whole CPU";
+    struct store *store = fresh_store();
+    add_gpu(store);
+    add_cpu(store, 1, 200, ",\"machine\":{\"server\":\"box\",\"cores\":2}");
+    look(store, "", "unit", SENTENCE, unknown, true);
+    add_cpu(store, 4, 300, "");
+    look(store, "", "unit", SENTENCE, unknown, true);
+    add_cpu(store, 4, 300, ",\"machine\":{\"server\":\"box\"}");
+    look(store, "", "unit", SENTENCE, unknown, true);
+    add_cpu(store, 2, 100, ",\"machine\":{\"server\":\"box\",\"cores\":2}");
+    look(store, "", "unit", SENTENCE, "trains `net` about 2.7 × as fast", true);
+    store_close(store);
+}
+
+TEST(which_batch)
+{
+    struct store *store = fresh_store();
+    add(store, "batch=1", 100, 2);
+    expect(store, "batch", false, "Not known: no two batches of training `net`");
+    add(store, "batch=64", 400, 2);
+    expect(store, "batch", true, "batch 64 trains 4 × as many samples");
+    expect(store, "batch", true, "a larger batch may bring more");
+    add(store, "batch=1", 390, 2);
+    expect(store, "batch", true, "Batch 1 is enough for training `net`: up to batch 64");
+    add(store, "batch=16", 600, 2);
+    expect(store, "batch", true, "batch 16 trains 1.5 ×");
+    expect(store, "batch", true, "beyond 16 there is little more to gain");
+    add(store, "batch=16 threads=2", 800, 2); /* with other threads it is no gain of the batch */
+    expect(store, "batch", true, "batch 16 trains 1.5 ×");
+    add(store, "batch=64 threads=2", 880, 2);
+    expect(store, "batch", true, "batch 64 trains 1.1 ×");
+    store_close(store);
+}
+
+/* The least that is as good as the best is advised, and intervals that meet are no gain. */
+TEST(the_least_that_is_as_good)
+{
+    static const struct {
+        const char *words;
+        double rate, noise;
+    } rows[] = {{"batch=1", 100, 0.01},           {"batch=8", 190, 0.2},
+                {"batch=64", 220, 0.2},           {"batch=512", 224, 0.01},
+                {"batch=8 threads=2", 300, 0.01}, {"batch=64", 90, 0.01},
+                {"batch=8 threads=4", 310, 0.01}, {"batch=8 threads=8", 330, 0.2}};
+    struct store *store = fresh_store();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        plant(store, &(struct planted){.words = rows[i].words,
+                                       .rate = rows[i].rate,
+                                       .times_floor = 2,
+                                       .noise = rows[i].noise,
+                                       .cores = 8});
+    look(store, "threads=1", "batch", SENTENCE, "batch 8 trains about 1.9 ×", true);
+    look(store, "threads=1", "batch", SENTENCE, "beyond 8 there is little", true);
+    look(store, "batch=8", "threads", SENTENCE, "A second thread brings", true);
+    store_close(store);
+}
+
+TEST(how_many_threads)
+{
+    struct store *store = fresh_store();
+    add(store, "backend=simd batch=64 threads=1", 100, 2);
+    expect(store, "threads", false, "one number of threads only");
+    look(store, "", "threads", COMMAND, " --threads 1,2", true);
+    add(store, "backend=simd batch=64 threads=2", 180, 2);
+    expect(store, "threads", true, "A second thread brings 1.8 × in training `net` at batch 64");
+    add(store, "backend=simd batch=64 threads=4", 360, 2);
+    expect(store, "threads", true, "4 threads bring 3.6 × in training `net` at batch 64 over one");
+    add(store, "backend=simd batch=64 threads=1", 400, 2);
+    expect(store, "threads", true, "One thread is enough");
+    look(store, "", "threads", COMMAND, ",4", false); /* it has two cores */
+    store_close(store);
+}
+
+TEST(one_core_has_no_threads_to_choose)
+{
+    struct store *store = fresh_store();
+    plant(store, &(struct planted){.words = "batch=64", .rate = 9, .times_floor = 2, .cores = 1});
+    look(store, "", "threads", COMMAND, "prony", false);
+    store_close(store);
+}
+
+/* What another program measured has no program's hash: prony need not know its model, nor who ran
+ * it. */
+TEST(commands_name_only_what_prony_opened)
+{
+    static const char line[] =
+        "{\"prony\":1,\"kind\":\"result\",\"point\":{\"framework\":\"%s\",\"model\":\"%s\","
+        "\"phase\":\"inference\",\"precision\":\"fp32\",\"batch\":%d,\"unit\":\"cpu\",\"threads\":1,"
+        "\"server\":\"box\"},\"status\":\"ok\",\"result\":{\"time_ns\":{\"median\":9},"
+        "\"throughput\":5000,\"check\":{\"verdict\":\"right\"}}}";
+    struct store *store = fresh_store();
+    char text[600];
+    for (int batch = 1; batch <= 8; batch *= 8) {
+        snprintf(text, sizeof text, line, "llama.cpp", "llama 7B", batch);
+        add_line(store, text);
+        snprintf(text, sizeof text, line, "tensorflow", "net", batch);
+        add_line(store, text);
+    }
+    add(store, "phase=inference batch=1", 10, 2);
+    for (size_t i = 0; i < FINDINGS; i++) {
+        static const char *const names[FINDINGS] = {"limit", "batch",     "frameworks", "threads",
+                                                    "unit",  "precision", "slowest",    "next",
+                                                    "phase", "busy",      "workers"};
+        look(store, "model='llama 7B'", names[i], COMMAND, "prony", false);
+        look(store, "model=net", names[i], COMMAND, "tensorflow", false);
+    }
+    look(store, "model=net", "frameworks", COMMAND, "prony bench net", true);
+    store_close(store);
+}
+
+/* What could not start on a machine is not suggested for it. */
+TEST(commands_name_no_framework_that_cannot_start)
+{
+    static const char line[] =
+        "{\"prony\":1,\"kind\":\"result\",\"point\":{\"framework\":\"pytorch\",\"model\":\"net\","
+        "\"phase\":\"training\",\"batch\":64,\"unit\":\"cpu\",\"server\":\"box\"},"
+        "\"status\":\"skipped\",\"reason\":\"no module named torch\"}";
+    struct store *store = fresh_store();
+    add(store, "batch=64", 100, 1.25);
+    look(store, "", "frameworks", COMMAND, " --framework prony,pytorch,numpy", true);
+    add_line(store, line);
+    look(store, "", "frameworks", COMMAND, " --framework prony,numpy", true);
+    store_close(store);
+}
+
+TEST(how_close_to_the_limit)
+{
+    struct store *store = fresh_store();
+    add_bound(store, "batch=10", 100, 1.25, "flop");
+    expect(store, "limit", true,
+           "Training `net` at batch 10 with prony reaches 80 % of what one core of the CPU of box "
+           "can do (± 1 %). Arithmetic sets the limit.");
+    add_bound(store, "batch=10 threads=2", 140, 1.8, "flop");
+    expect(store, "limit", true, "reaches 56 % of what the CPU of box can do");
+    add_bound(store, "batch=64 threads=2", 150, 12, "flop");
+    expect(store, "limit", true, "reaches only 8.3 % of what");
+    add(store, "framework=numpy batch=64 threads=2", 500, 1.001);
+    expect(store, "limit", true, "with NumPy reaches 100 % of what it can do");
+    store_close(store);
+}
+
+TEST(which_framework_is_fastest)
+{
+    struct store *store = fresh_store();
+    add(store, "framework=prony batch=10", 100, 1.25);
+    expect(store, "frameworks", false, "Not known: no two frameworks");
+    add(store, "framework=numpy batch=10", 10, 12.5);
+    expect(store, "frameworks", true, "prony trains `net` 10 × as fast as NumPy at batch 10");
+    add(store, "framework=numpy batch=10", 200, 1.1);
+    expect(store, "frameworks", true, "NumPy trains `net` 2 × as fast as prony at batch 10");
+    add(store, "framework=prony batch=1", 90, 1.1);
+    add(store, "framework=numpy batch=1", 30, 1.1);
+    expect(store, "frameworks", true, "; at batch 1 prony is fastest");
+    add(store, "framework=python-list batch=10", 1, 900);
+    expect(store, "frameworks", true, "2 × as fast as prony");
+    look(store, "", "frameworks", CHART, "x=batch&y=throughput&aggregate=best&group=framework",
+         true);
+    store_close(store);
+}
+
+TEST(training_or_inference)
+{
+    struct store *store = fresh_store();
+    add(store, "phase=training batch=10", 100, 2);
+    expect(store, "phase", false, "not both measured");
+    add(store, "phase=inference batch=10", 300, 2);
+    expect(store, "phase", true, "Training `net` costs 3 × as much per sample as inference");
+    add(store, "phase=training batch=10", 600, 2);
+    expect(store, "phase", true, "Inference of `net` costs 2 × as much per sample as training");
+    store_close(store);
+}
+
+TEST(which_precision)
+{
+    struct store *store = fresh_store();
+    add(store, "unit=gpu backend=cuda batch=64", 100, 2);
+    expect(store, "precision", false, "not measured in fp32 and another precision");
+    look(store, "", "precision", COMMAND, " --precision fp32,tf32,bf16", true);
+    add(store, "unit=gpu backend=cuda batch=64 precision=tf32", 210, 2);
+    add(store, "unit=gpu backend=cuda batch=64 precision=bf16", 400, 2);
+    expect(store, "precision", true, "bf16 trains `net` 4 × as fast as fp32 at batch 64");
+    add(store, "unit=gpu backend=cuda batch=64", 395, 2);
+    expect(store, "precision", true, "fp32 is enough for `net`");
+    store_close(store);
+}
+
+TEST(twice_the_machines)
+{
+    struct store *store = fresh_store();
+    add(store, "workers=1 batch=64", 100, 2);
+    expect(store, "workers", false, "one number of workers only");
+    add(store, "workers=2 batch=64 scaling=weak", 200, 2);
+    expect(store, "workers", true, "Twice the workers would bring about 2 ×");
+    add(store, "workers=4 batch=64 scaling=weak", 210, 2);
+    expect(store, "workers", true, "Twice the workers would bring about 1.2 ×");
+    look(store, "", "workers", COMMAND, "prony", false); /* nothing here runs several */
+    store_close(store);
+}
+
+TEST(what_next)
+{
+    struct store *store = fresh_store();
+    add(store, "batch=64", 100, 1.3);
+    expect(store, "next", true, "Try a larger batch for training `net` at batch 64: memory sets");
+    look(store, "", "next", COMMAND, "--batch 64-512*2", true);
+    add(store, "batch=128", 99, 1.3);
+    expect(store, "next", true, "See where the time goes: no larger batch brings more");
+    look(store, "", "next", COMMAND, "prony profile", true);
+    add(store, "batch=64", 200, 5);
+    expect(store, "next", true, "training `net` at batch 64 takes 5 × as long as the limit");
+    add_bound(store, "batch=64", 300, 1.2, "flop");
+    expect(store, "next", true, "Try all 2 cores for training `net`");
+    look(store, "", "next", COMMAND, " --batch 64 --threads 1,2", true);
+    add_bound(store, "batch=64 threads=2", 600, 1.2, "flop");
+    expect(store, "next", false, "Nothing is left to try here");
+    look(store, "", "next", COMMAND, "gpu", false); /* there is none */
+    store_close(store);
+}
+
+/* A GPU's advice is for a GPU, and its commands ask the same of it again. */
+TEST(what_next_of_a_gpu)
+{
+    static const char usual[] = "backend=cuda unit=gpu batch=64";
+    static const struct {
+        const char *more, *bound;
+        double times_floor;
+        const char *sentence, *command;
+    } cases[] = {
+        {"precision=tf32", "flop", 3, "takes 3 × as long as the limit",
+         "prony profile net --phase training --backend cuda --precision tf32 --batch 64 --unit gpu"},
+        {"", "latency", 46, "launches", " --backend cuda --unit gpu --batch 64-512*2"},
+        {"", "flop", 1.2, "Try bf16 for training `net` at batch 64: arithmetic",
+         " --precision fp32,tf32,bf16"},
+        {"precision=tf32", "flop", 1.2, "bf16 doubles it", " --precision tf32,bf16"},
+        {"", "bytes", 1.2, "16 bits halve", " --precision fp32,bf16"},
+        {"precision=fp16", "bytes", 1.2, "less often", " --precision fp16 --unit gpu --batch 64-"},
+        {"ingestion=pinned data=real/dram", "flop", 3, "copied while the GPU computes",
+         " --data real/dram --batch 64 --unit gpu --ingestion pinned,overlapped"},
+        {"phase=inference scenario=queued", "flop", 3, "more samples in a call",
+         " --unit gpu --scenario queued --batch 64-512*2"},
+        {"framework=pytorch backend=graph", "flop", 3, "with PyTorch takes 3 ×",
+         "prony profile net --phase training --batch 64 --unit gpu"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct store *store = fresh_store();
+        char words[200];
+        snprintf(words, sizeof words, "%s %s", usual, cases[i].more);
+        add_bound(store, words, 100, cases[i].times_floor, cases[i].bound);
+        look(store, "", "next", SENTENCE, cases[i].sentence, true);
+        look(store, "", "next", COMMAND, cases[i].command, true);
+        look(store, "", "next", COMMAND, "--threads", false);
+        store_close(store);
+    }
+}
+
+/* A batch that cannot be doubled is asked for as it is. */
+TEST(what_next_of_a_batch_beyond_reason)
+{
+    struct store *store = fresh_store();
+    add_bound(store, "batch=9223372036854775807", 100, 1.2, "bytes");
+    look(store, "", "next", COMMAND, "--batch 9223372036854775807-9223372036854775807*2", true);
+    store_close(store);
+}
+
+/* Precisions and scenarios are not held against each other. */
+TEST(only_like_things_are_compared)
+{
+    struct store *store = fresh_store();
+    add(store, "framework=prony unit=gpu backend=cuda batch=64 precision=fp32", 50, 3);
+    add(store, "framework=prony unit=gpu backend=cuda batch=64 precision=tf32", 90, 8);
+    add(store, "framework=pytorch unit=gpu backend=graph batch=64 precision=tf32", 80, 9);
+    expect(store, "frameworks", true,
+           "prony trains `net` 1.1 × as fast as PyTorch at batch 64 in tf32");
+    look(store, "", "frameworks", CHART, "&precision=tf32", true);
+    look(store, "", "frameworks", COMMAND, " --precision tf32 ", true);
+    add(store, "framework=prony unit=gpu backend=cuda batch=1024 precision=bf16", 900, 2);
+    expect(store, "batch", false, "with all else alike");
+    look(store, "", "batch", COMMAND, " --backend cuda --precision bf16 --unit gpu --batch 1-",
+         true);
+    add(store, "framework=prony unit=gpu backend=cuda batch=256 precision=tf32", 270, 6);
+    expect(store, "batch", true, "batch 256 trains 3 ×");
+    look(store, "", "batch", CHART, "&precision=tf32", true);
+    look(store, "", "batch", CHART, "fusion", false); /* PyTorch is to be seen, too */
+    add(store, "phase=inference unit=gpu backend=cuda batch=256 precision=tf32 scenario=queued",
+        600, 6);
+    expect(store, "phase", false, "not both measured");
+    add(store, "phase=inference unit=gpu backend=cuda batch=256 precision=tf32", 540, 6);
+    expect(store, "phase", true, "Training `net` costs 2 ×");
+    store_close(store);
+}
+
+/* The limit that is spoken of is that of the unit that is best. */
+TEST(the_hardware_is_the_best_unit)
+{
+    struct store *store = fresh_store();
+    add(store, "unit=cpu backend=simd batch=10", 10, 1.25);
+    add(store, "unit=gpu backend=cuda batch=10 unit_name='NVIDIA H200'", 90, 5);
+    expect(store, "limit", true, "reaches only 20 % of what the NVIDIA H200 can do");
+    look(store, "unit=cpu", "limit", SENTENCE, "80 % of what one core of the CPU of box", true);
+    look(store, "unit=gpu", "threads", SENTENCE, "None to choose", true);
+    look(store, "unit=cpu", "threads", SENTENCE, "one number of threads only", true);
+    store_close(store);
+}
+
+/* A GPU is held against the CPU beside it, in the same precision. */
+TEST(units_of_one_machine_are_compared)
+{
+    struct store *store = fresh_store();
+    add(store, "unit=gpu backend=cuda batch=10 precision=tf32", 9000, 2);
+    add(store, "unit=cpu backend=simd batch=10 threads=2 server=far", 10, 2);
+    expect(store, "unit", false, "measured on both, but not at one batch and all else alike");
+    add(store, "unit=gpu backend=cuda batch=10", 900, 2);
+    expect(store, "unit", true, "trains `net` 90 × as fast as the CPU of far at batch 10");
+    add(store, "unit=cpu backend=simd batch=10 threads=2", 30, 2);
+    expect(store, "unit", true, "trains `net` 30 × as fast as the CPU of box at batch 10");
+    look(store, "", "unit", SENTENCE, "(CPU:", false);
+    look(store, "", "unit", CHART, "&precision=fp32", true);
+    store_close(store);
+}
+
+/* A limit that is passed was computed from ceilings that are too low: nothing is said by it. */
+TEST(what_is_faster_than_its_limit_says_nothing)
+{
+    struct store *store = fresh_store();
+    add(store, "batch=10", 100, 0.004);
+    expect(store, "limit", false, "can be compared with the limit");
+    expect(store, "next", true, "faster than its limit, so the limit was measured too low");
+    look(store, "", "next", COMMAND, "prony bench net --phase training --batch 10", true);
+    add(store, "batch=1", 10, 0.98);
+    expect(store, "limit", true, "at batch 1 with prony reaches 100 % of");
+    store_close(store);
+}
+
+/* Makes what was measured on `far` results that came with prony. */
+static struct store *ship_far(struct store *store)
+{
+    sqlite3 *db;
+    store_close(store);
+    CHECK_EQUAL_INT(sqlite3_open(path, &db), SQLITE_OK);
+    CHECK_EQUAL_INT(sqlite3_exec(db, "UPDATE result SET source = 'shipped' WHERE server = 'far'",
+                                 NULL, NULL, NULL),
+                    SQLITE_OK);
+    sqlite3_close(db);
+    store = NULL;
+    CHECK_OK(store_open(path, STORE_WRITE, &store));
+    return store;
+}
+
+/* Where there are own results, those that came with prony only say what these cannot. */
+TEST(own_results_before_those_that_came_with_prony)
+{
+    struct store *store = fresh_store();
+    add(store, "unit=cpu batch=1 threads=2", 100, 2);
+    add(store, "unit=cpu batch=64 threads=2", 400, 2);
+    add(store, "unit=cpu batch=64 threads=4 server=far", 9000, 2);
+    add(store, "unit=cpu batch=64 server=far", 4000, 2);
+    add(store, "unit=gpu batch=64 server=far", 1200, 2);
+    store = ship_far(store);
+    expect(store, "unit", true, "3 × as fast as the CPU of box at batch 64");
+    expect(store, "unit", true, "(CPU: box; GPU: far, shipped with prony.)");
+    expect(store, "batch", true, "batch 64 trains 4 ×");
+    expect(store, "threads", true, "(Measured on far, shipped with prony.)");
+    store_close(store);
+}
+
+/* A machine of one's own that has the name of one that came with prony is not that one. */
+TEST(machines_of_one_name)
+{
+    struct store *store = fresh_store();
+    add(store, "server=far threads=2 batch=64", 100, 2);
+    store = ship_far(store);
+    add(store, "server=far threads=16 batch=64", 50, 2);
+    expect(store, "threads", false, "one number of threads only");
+    add(store, "server=far unit=gpu batch=64", 500, 2);
+    expect(store, "unit", true, "10 × as fast");
+    store_close(store);
+}
+
+/* The newest result is of a machine that cannot know; an older one's can. */
+TEST(another_machine_may_know)
+{
+    struct store *store = fresh_store();
+    add(store, "framework=prony backend=simd batch=64 threads=1", 1000, 2);
+    add(store, "framework=prony backend=simd batch=64 threads=2", 1800, 2);
+    add(store, "framework=prony backend=cuda unit=gpu batch=64 server=far", 90000, 2);
+    expect(store, "threads", true, "A second thread brings 1.8 ×");
+    expect(store, "threads", true, "(Measured on box.)");
+    store_close(store);
+}
+
+TEST(commands_are_safe_to_paste)
+{
+    struct store *store = fresh_store();
+    struct arena arena = {0};
+    struct finding_about about;
+    add(store, "model='net;reboot' batch=1", 100, 2);
+    CHECK_OK(finding_about(store, &arena, (struct store_where){0}, &about));
+    for (size_t i = 0; i < FINDINGS; i++) {
+        struct finding found;
+        CHECK_OK(finding_ask(&about, i, &found));
+        CHECK(!found.command.length || strstr(text_of(&found.command), " 'net;reboot' --phase "));
+        CHECK(!strstr(text_of(&found.command), "--workers"));
+        finding_free(&found);
+    }
+    arena_free(&arena);
+    store_close(store);
+}
+
+/* No sentence rests on a handicapped result, and one says so. */
+TEST(handicapped_results_are_named)
+{
+    static const struct planted lame = {.words = "framework=pytorch batch=64 threads=1",
+                                        .rate = 50,
+                                        .times_floor = 20,
+                                        .handicap = "reference BLAS (netlib)"};
+    static const char why[] = "(Left out as handicapped: pytorch: reference BLAS (netlib).)";
+    struct store *store = fresh_store();
+    plant(store, &lame);
+    expect(store, "next", false, why);
+    expect(store, "frameworks", false, why);
+    add(store, "backend=simd batch=64 threads=1", 1000, 1.1);
+    expect(store, "frameworks", false, why);
+    look(store, "", "next", SENTENCE, "Left out", false); /* it is said once */
+    add(store, "framework=pytorch batch=64 threads=1", 500, 2.2);
+    expect(store, "frameworks", true, "prony trains `net` 2 × as fast as PyTorch");
+    store_close(store);
+}
+
+/* A busy machine is told, with what to do. */
+TEST(a_busy_machine_is_told)
+{
+    struct store *store = fresh_store();
+    struct planted busy = {.words = "batch=8", .rate = 90, .times_floor = 2, .load = 0.7};
+    add(store, "batch=1", 100, 2);
+    expect(store, "busy", false, "No: 0 of 1 results on box were disturbed");
+    plant(store, &busy);
+    expect(store, "busy", true, "Other programs used the CPU during 1 of 2 results");
+    look(store, "", "busy", COMMAND, "prony bench net --batch 8", true);
+    expect(store, "batch", false, "(Left out as disturbed: 1 result.)");
+    store_close(store);
+}
+
+TEST(without_results)
+{
+    struct store *store = fresh_store();
+    struct arena arena = {0};
+    struct finding_about about;
+    CHECK_STATUS(STATUS_INPUT, finding_about(store, &arena, (struct store_where){0}, &about));
+    CHECK_MESSAGE("there is no result yet; to add some: prony bench small --store ");
+    add(store, "batch=1 phase=inference scenario=server", 100, 2);
+    look(store, "model=net", "batch", COMMAND, " --scenario server --bound p99=", true);
+    const struct store_filter asked[] = {{"model", "it's, mine"}, {"phase", "inference"},
+                                         {"precision", "tf32"},   {"precision", "bf16"},
+                                         {"server", "box"},       {"program", "0123"}};
+    const struct store_where where = {asked, sizeof asked / sizeof *asked};
+    CHECK_STATUS(STATUS_INPUT, finding_about(store, &arena, where, &about));
+    CHECK_MESSAGE("there is no result of it's, mine with phase inference, precision tf32,bf16, "
+                  "server box yet; to add some: prony bench 'it'\\''s, mine' --phase inference "
+                  "--precision tf32,bf16 --store ");
+    arena_free(&arena);
+    store_close(store);
+}
+
+/* The overview: the best findings of one machine. */
+
+static void find_overview(struct store *store, const char *filters, struct arena *arena,
+                          struct overview *out)
+{
+    struct store_where where;
+    CHECK_OK(store_where_parse(arena, filters, &where));
+    if (!CHECK_OK(overview_find(store, arena, where, out)))
+        *out = (struct overview){.machine = {"", "", "", 0}, .newest = ""};
+}
+
+TEST(an_overview_has_the_most_important_findings)
+{
+    static const char *const names[] = {"limit",   "batch",   "frameworks",
+                                        "threads", "slowest", "next"};
+    struct store *store = good_store();
+    struct arena arena = {0};
+    struct overview overview;
+    find_overview(store, "", &arena, &overview);
+    CHECK_EQUAL_TEXT(overview.machine.server, "box");
+    CHECK_EQUAL_TEXT(overview.machine.source, "own");
+    CHECK_EQUAL_INT(overview.machine.results, GOOD);
+    CHECK_EQUAL_TEXT(overview.newest, "2026-11-15T10:03:58Z");
+    if (CHECK_EQUAL_INT(overview.count, 6))
+        for (size_t i = 0; i < 6; i++)
+            CHECK_EQUAL_TEXT(overview.findings[i].name, names[i]);
+    for (size_t i = 0; i < overview.count; i++)
+        CHECK(overview.findings[i].known && overview.findings[i].id_count);
+    overview_free(&overview);
+    arena_free(&arena);
+    store_close(store);
+}
+
+/* Of networks with about as many results the largest is spoken of; others say what it cannot. */
+TEST(an_overview_chooses_the_network)
+{
+    struct store *store = fresh_store();
+    struct arena arena = {0};
+    struct overview overview;
+    add(store, "model=tiny batch=1", 100, 2);
+    add(store, "model=tiny batch=64", 400, 2);
+    add(store, "model=tiny batch=64 threads=2", 600, 2);
+    add(store, "model=other batch=1", 10, 2);
+    add(store, "model=other batch=64", 30, 2);
+    find_overview(store, "", &arena, &overview);
+    for (size_t i = 0; i < overview.count; i++)
+        CHECK(strstr(text_of(&overview.findings[i].sentence), "`tiny`"));
+    overview_free(&overview);
+    arena_free(&arena);
+    store_close(store);
+}
+
+/* Own results before those that ship, which are a choice; no machine's results are mixed. */
+TEST(an_overview_is_of_one_machine)
+{
+    struct store *store = fresh_store();
+    struct arena arena = {0};
+    struct overview overview;
+    add(store, "server=far threads=1 batch=64", 100, 2);
+    add(store, "server=far threads=2 batch=64", 190, 2);
+    add(store, "server=far unit=gpu batch=64", 900, 2);
+    store = ship_far(store);
+    find_overview(store, "", &arena, &overview);
+    CHECK_EQUAL_TEXT(overview.machine.source, "shipped");
+    overview_free(&overview);
+    add(store, "threads=2 batch=64", 50, 2);
+    find_overview(store, "", &arena, &overview);
+    CHECK_EQUAL_TEXT(overview.machine.server, "box");
+    CHECK_EQUAL_INT(overview.machine.results, 1);
+    CHECK_EQUAL_INT(overview.other_count, 1);
+    CHECK_EQUAL_TEXT(overview.others[0].source, "shipped");
+    CHECK_EQUAL_INT(overview.others[0].results, 3);
+    for (size_t i = 0; i < overview.count; i++)
+        CHECK(!strstr(text_of(&overview.findings[i].sentence), "far"));
+    overview_free(&overview);
+    find_overview(store, "server=far", &arena, &overview);
+    CHECK_EQUAL_TEXT(overview.machine.server, "far");
+    CHECK(overview.count > 0);
+    overview_free(&overview);
+    arena_free(&arena);
+    store_close(store);
+}
+
+TEST(an_overview_of_nothing)
+{
+    struct store *store = fresh_store();
+    struct arena arena = {0};
+    struct overview overview;
+    find_overview(store, "", &arena, &overview);
+    CHECK_EQUAL_TEXT(overview.machine.server, "");
+    CHECK_EQUAL_INT(overview.count, 0);
+    overview_free(&overview);
+    arena_free(&arena);
+    store_close(store);
+}
+
+CHECK_MAIN
