@@ -62,6 +62,8 @@ int prony_open(const char *network, const struct prony_options *options, struct 
 /* The same from the text of a network file; `name` is used in messages. */
 int prony_open_text(const char *name, const char *text, const struct prony_options *options,
                     struct prony **out);
+/* The network in a file that prony_save wrote, with its weights. */
+int prony_open_saved(const char *path, const struct prony_options *options, struct prony **out);
 void prony_close(struct prony *network); /* NULL is fine */
 
 /* Where it runs: "simd" … */
@@ -91,8 +93,9 @@ int prony_train_numbers(struct prony *network, int32_t rows, const float *inputs
                         const float *numbers, float *loss);
 
 /* outputs is [rows, prony_outputs]: probabilities when the loss is cross-entropy, else what the
- * last layer gives. A vae on a condition needs classes too: prony_predict_data has them. The first
- * call with a number of rows prepares for it; those that follow allocate nothing. */
+ * last layer gives; numbers that were learnt from CSV are in their unit. A vae on a condition needs
+ * classes too: prony_predict_data has them. The first call with a number of rows prepares for it;
+ * those that follow allocate nothing. */
 int prony_predict(struct prony *network, int32_t rows, const float *inputs, float *outputs);
 
 /* A stream of requests: on a GPU the next one is asked before the last is answered. A CPU computes
@@ -142,19 +145,34 @@ int prony_export(struct prony *network, const char *path);
 struct prony_data;
 
 struct prony_data_options {
-    const char *label;     /* CSV: the label's column, by name or place; the last; "none" */
-    const char *labels;    /* IDX and NPY: the file with the labels */
-    int numbers;           /* not 0: labels are numbers, even if they look like classes */
+    const char *label;  /* CSV: the label's column, by name or place; the last; "none" */
+    const char *labels; /* IDX and NPY: the file with the labels */
+    int numbers;        /* not 0: labels are numbers, even if they look like classes */
+    int classes;        /* not 0: labels are classes, even if they look like numbers */
+    /* CSV, columns by their names or places from 1: */
+    const char *drop;      /* COLUMN[,COLUMN]: left out */
+    const char *encode;    /* COLUMN[=onehot|code][,…]: texts, even if they look like numbers */
+    const char *fill;      /* mean, median, zero or a number: what a missing number is */
+    int drop_rows;         /* not 0: rows with missing values are left out */
     uint64_t memory_bytes; /* what features may take; beyond it they are streamed */
     struct prony *network; /* one that was loaded: labels are its classes, or missing, or
                               passed over where it does not ask for any; one that gives
-                              classes and has no names for them takes the data's */
+                              classes and has no names for them takes the data's. CSV is read
+                              as it was when the network learnt: columns by their names, texts,
+                              what fills them */
 };
 
 int prony_data_open(const char *name, const struct prony_data_options *options,
                     struct prony_data **out);
 void prony_data_close(struct prony_data *data); /* NULL is fine */
 int64_t prony_data_rows(const struct prony_data *data);
+/* What was done to read it, a line each, for a person; "" when there is nothing to say. */
+const char *prony_data_notes(const struct prony_data *data);
+/* A network for the data that is a sensible start, as "mlp:13-32-16-1"; lives as long as the data.
+ */
+int prony_data_network(struct prony_data *data, const char **out);
+/* The name of what is learnt: the header's; NULL when it has none. */
+const char *prony_target(const struct prony *network, int32_t target);
 /* What is right, from that row on: so many classes, or numbers, a row; NULL when the data has none.
  */
 int32_t prony_data_targets(const struct prony_data *data);
@@ -210,10 +228,11 @@ int prony_end(struct prony *network, struct prony_score *test);
 /* What a network says of some rows of data that follow each other. */
 struct prony_prediction {
     int64_t first, rows;
+    const uint32_t *list;   /* which rows of the data they are; NULL: first, first + 1 … */
     int32_t width;          /* numbers a row */
     int32_t places;         /* classes a row */
     const float *outputs;   /* [rows, width], as prony_predict's, but with a binary loss
-                               probabilities of the second class */
+                               probabilities of the second class; numbers in their unit */
     const int32_t *classes; /* [rows, places], or NULL when the network gives numbers */
 };
 
@@ -221,6 +240,10 @@ struct prony_prediction {
 typedef int prony_visit(void *context, const struct prony_prediction *prediction);
 int prony_predict_data(struct prony *network, struct prony_data *data, prony_visit *visit,
                        void *context);
+
+/* The same of the rows that were kept for the test of the training on data; none where nothing is
+ * learnt but the data itself. */
+int prony_test(struct prony *network, prony_visit *visit, void *context);
 
 /* Samples like the data it learnt from, by a network whose recipe can: vae, gan, rbm. */
 struct prony_samples {

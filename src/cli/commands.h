@@ -47,6 +47,8 @@ extern const struct command *const cli_commands[COMMANDS];
 #define CLI_LABEL(type)                                                                            \
     ARG_NAMED("label", type, data_options.label), "COLUMN",                                        \
         "its name or place from 1, FIRST..LAST, or none (the last)"
+#define CLI_TARGET(type)                                                                           \
+    ARG_NAMED("target", type, data_options.label), "COLUMN", "the same as --label"
 #define CLI_LABELS(type)                                                                           \
     ARG_NAMED("labels", type, data_options.labels), "FILE", "of IDX or NPY data"
 #define CLI_MEMORY(type)                                                                           \

@@ -1,532 +1,446 @@
-/* csv.c: comma-separated text → data set.
+/* csv.c: separated text → data set; csv.h has the order in which that goes.
  *
- * Rows of equal length, fields separated by commas, optionally in double quotes ("" is a quote);
- * LF or CRLF; empty lines are passed over. The first line is a header when none of its fields is a
- * number. One column, or several side by side, are labels, the others are features and must be
- * numbers; a missing or bad value is refused with its line and column, never guessed.
- *
- * Labels are classes when one of them is no number, or when they are exactly the integers 0 … C-1;
- * otherwise they are numbers. Classes are in sorted order (integers: by value), so that they do not
- * depend on the order of the rows.
- *
- * Fields are cut out of the text where it lies: quotes are undone in place and each field ends in a
- * NUL. The whole text is in memory; files larger than that are not for this reader. */
+ * The first row is a header when none of its cells is a number. One column, or several side by
+ * side, are labels, the others are features: numbers, or texts that become numbers. Whatever is
+ * done beside reading numbers is noted, so that a command can say it, and kept as the data set's
+ * columns, so that it can be done again. */
+#include "data/csv.h"
+
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/plain.h"
 #include "data/stream.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-struct field {
-    char *text;
-    int64_t line, column; /* where it begins, from 1; bytes */
-};
+enum status csv_place(const struct csv *csv, int64_t row, int32_t column)
+{
+    const struct csv_row *line = &csv->lines[row];
+    return status_prefix(STATUS_INPUT, "%s:%lld:%lld", csv->name, (long long)line->line,
+                         (long long)csv->cells[row * csv->columns + column] - line->start + 1);
+}
 
-struct csv {
-    const char *name;
-    char *next, *end; /* what is not yet read; *end is a NUL */
-    char *line_start;
-    int64_t line;
-    struct field *fields; /* of the current row */
-    int32_t count, room;
-    int32_t label, label_count; /* the first label column, and how many */
-    bool passed_over;           /* labels are not read */
-    struct field *labels;       /* [rows, label_count] */
-    int64_t row_room;
-    size_t memory; /* that the numbers may take */
-    struct dataset *dataset;
-};
-
-#define REFUSE(csv, field, ...)                                                                    \
+/* Refuses something about the file as a whole. */
+#define FILE_REFUSE(csv, ...)                                                                      \
     do {                                                                                           \
         status_fail(STATUS_INPUT, __FILE__, __LINE__, __VA_ARGS__);                                \
-        status_prefix(STATUS_INPUT, "%s:%lld:%lld", (csv)->name, (long long)(field)->line,         \
-                      (long long)(field)->column);                                                 \
-        return STATUS_INPUT;                                                                       \
+        return status_prefix(STATUS_INPUT, "%s:%lld:1", (csv)->name,                               \
+                             (long long)(csv)->all_lines[0].line);                                 \
     } while (0)
 
-static bool ends_field(const struct csv *csv, const char *at)
-{
-    return at == csv->end || *at == ',' || *at == '\n' ||
-           (*at == '\r' && (at + 1 == csv->end || at[1] == '\n'));
-}
-
-/* Reads "…" with its first quote at csv->next; leaves csv->next behind the last one. *end is where
- * the value ends. */
-static enum status read_quoted(struct csv *csv, struct field *field, char **end)
-{
-    char *from = csv->next + 1, *to = from;
-    field->text = to;
-    for (;; from++) {
-        if (from == csv->end)
-            REFUSE(csv, field, "found the end of the file, expected a closing quote");
-        if (*from == '"') {
-            if (from[1] != '"')
-                break;
-            from++;
-        }
-        if (*from == '\n') {
-            csv->line++;
-            csv->line_start = from + 1;
-        }
-        *to++ = *from;
-    }
-    csv->next = from + 1;
-    if (!ends_field(csv, csv->next))
-        REFUSE(csv, field, "found '%.1s' after a closing quote, expected a comma", csv->next);
-    *end = to;
-    return STATUS_OK;
-}
-
-/* Leaves csv->next at the comma or the end of the line; blanks around the value are no part of
- * it. */
-static void read_plain(struct csv *csv, struct field *field, char **end)
-{
-    while (*csv->next == ' ' || *csv->next == '\t')
-        csv->next++;
-    field->text = csv->next;
-    while (!ends_field(csv, csv->next))
-        csv->next++;
-    *end = csv->next;
-    while (*end > field->text && ((*end)[-1] == ' ' || (*end)[-1] == '\t'))
-        --*end;
-}
-
-/* Begins a field at csv->next: the last of csv->fields. */
-static enum status add_field(struct csv *csv)
-{
-    if (csv->count == csv->room) {
-        int32_t room = csv->room ? 2 * csv->room : 16;
-        struct field *fields;
-        NEED(fields = mem_grow(csv->fields, (size_t)room, sizeof *fields));
-        csv->fields = fields;
-        csv->room = room;
-    }
-    struct field *field = &csv->fields[csv->count++];
-    *field = (struct field){csv->next, csv->line, csv->next - csv->line_start + 1};
-    if (csv->count > DATASET_COLUMNS_MOST)
-        REFUSE(csv, field, "found more than %d columns", DATASET_COLUMNS_MOST);
-    return STATUS_OK;
-}
-
-static void skip_empty_lines(struct csv *csv)
-{
-    while (csv->next < csv->end && (*csv->next == '\n' || *csv->next == '\r')) {
-        if (*csv->next++ == '\n') {
-            csv->line++;
-            csv->line_start = csv->next;
-        }
-    }
-}
-
-/* Moves from the end of a row to the next line. */
-static void end_line(struct csv *csv)
-{
-    if (*csv->next == '\r')
-        csv->next++;
-    if (csv->next < csv->end)
-        csv->next++;
-    csv->line++;
-    csv->line_start = csv->next;
-}
-
-/* The fields of the next row; none at the end of the text. */
-static enum status read_row(struct csv *csv)
-{
-    csv->count = 0;
-    skip_empty_lines(csv);
-    if (csv->next == csv->end)
-        return STATUS_OK;
-    for (bool last = false; !last;) {
-        char *end;
-        TRY(add_field(csv));
-        struct field *field = &csv->fields[csv->count - 1];
-        if (*csv->next == '"')
-            TRY(read_quoted(csv, field, &end));
-        else
-            read_plain(csv, field, &end);
-        last = *csv->next != ',';
-        if (last)
-            end_line(csv);
-        else
-            csv->next++;
-        *end = 0; /* only now: it may overwrite what ended the field */
-    }
-    return STATUS_OK;
-}
-
-static bool is_number(const char *text)
+static bool is_number(const struct csv *csv, int64_t row, int32_t column)
 {
     double number;
-    return text_to_real(text, &number);
+    return csv_what(csv, csv_cell(csv, row, column), &number) == CELL_NUMBER;
 }
 
-static bool is_header(const struct csv *csv)
+/* Where no row has a number, a first row whose cells come again below is no header: most of them in
+ * their own columns. */
+static bool comes_again(const struct csv *csv)
 {
-    for (int32_t i = 0; i < csv->count; i++)
-        if (is_number(csv->fields[i].text))
+    enum { LOOKED_AT = 1000 };
+    int32_t again = 0;
+    for (int32_t column = 0; column < csv->columns; column++) {
+        bool found = false;
+        for (int64_t row = 1; !found && row < csv->rows && row < LOOKED_AT; row++)
+            found = text_equal(csv_cell(csv, 0, column), csv_cell(csv, row, column));
+        again += found;
+    }
+    return again > csv->columns / 2;
+}
+
+static bool has_header(const struct csv *csv)
+{
+    bool numbers_below = false;
+    for (int32_t column = 0; column < csv->columns; column++) {
+        if (is_number(csv, 0, column))
+            return false;
+        for (int64_t row = 1; !numbers_below && row < csv->rows && row < 10; row++)
+            numbers_below = is_number(csv, row, column);
+    }
+    return numbers_below || !comes_again(csv);
+}
+
+static bool is_utf8(const char *text)
+{
+    size_t length = strlen(text), size;
+    for (size_t at = 0; at < length; at += size)
+        if (!(size = text_utf8(text + at, length - at)))
             return false;
     return true;
 }
 
-/* -1: no column has that name. */
-static int32_t find_name(const struct csv *csv, bool header, const char *name)
+/* Names of the header; a column without one, or with one that another has, is known by its place.
+ */
+static enum status name_columns(struct csv *csv)
 {
-    for (int32_t i = 0; header && i < csv->count; i++)
-        if (text_equal(csv->fields[i].text, name))
+    struct arena *arena = &csv->dataset->arena;
+    NEED(csv->names = mem_array((size_t)csv->columns, sizeof *csv->names));
+    for (int32_t i = 0; i < csv->columns; i++) {
+        const char *name = csv->header ? csv_cell(csv, 0, i) : "";
+        bool own = *name && is_utf8(name);
+        for (int32_t k = 0; own && csv->columns <= 1000 && k < i; k++)
+            own = !text_equal(name, csv->names[k]);
+        if (own)
+            csv->names[i] = arena_text(arena, name);
+        else if (*name && is_utf8(name))
+            csv->names[i] = arena_format(arena, "%s.%d", name, i + 1);
+        else
+            csv->names[i] = arena_format(arena, "column %d", i + 1);
+        NEED(csv->names[i]);
+    }
+    return STATUS_OK;
+}
+
+static enum status take_header(struct csv *csv)
+{
+    csv->header = has_header(csv);
+    TRY(name_columns(csv));
+    if (!csv->header)
+        return STATUS_OK;
+    csv->cells += csv->columns;
+    csv->lines++;
+    if (!--csv->rows) {
+        status_fail(STATUS_INPUT, __FILE__, __LINE__, "found no row below the header");
+        return status_prefix(STATUS_INPUT, "%s:%lld:1", csv->name,
+                             (long long)csv->all_lines[0].line + 1);
+    }
+    return STATUS_OK;
+}
+
+/* -1: no column has that name. */
+static int32_t find_name(const struct csv *csv, const char *name)
+{
+    for (int32_t i = 0; csv->header && i < csv->columns; i++)
+        if (text_equal(csv->names[i], name))
             return i;
     return -1;
 }
 
 /* The column of that name, or at that place from 1, as an index. */
-static enum status find_column(struct csv *csv, bool header, const char *name, int32_t *out)
+static enum status find_column(const struct csv *csv, const char *name, int32_t *out)
 {
     int64_t place;
-    *out = find_name(csv, header, name);
+    *out = find_name(csv, name);
     if (*out >= 0)
         return STATUS_OK;
-    if (!text_to_int(name, &place) || place < 1 || place > csv->count)
-        REFUSE(csv, csv->fields, "found no label column '%s', expected %sa number from 1 to %d",
-               name, header ? "a name of the header or " : "", csv->count);
+    if (!text_to_int(name, &place) || place < 1 || place > csv->columns) {
+        const char *near =
+            csv->header ? text_nearest(name, csv->names, (size_t)csv->columns) : NULL;
+        FILE_REFUSE(csv, "found no label column '%s', expected %sa number from 1 to %d%s%s%s", name,
+                    csv->header ? "a name of the header or " : "", csv->columns,
+                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
     *out = (int32_t)place - 1;
     return STATUS_OK;
 }
 
 /* "FIRST..LAST" */
-static enum status find_columns(struct csv *csv, bool header, const char *range, const char *dots)
+static enum status find_columns(struct csv *csv, const char *range, const char *dots)
 {
     struct text first = {0};
     int32_t last = 0;
     text_add_bytes(&first, range, (size_t)(dots - range));
     enum status status = text_done(&first);
     if (status == STATUS_OK)
-        status = find_column(csv, header, text_of(&first), &csv->label);
+        status = find_column(csv, text_of(&first), &csv->label);
     if (status == STATUS_OK)
-        status = find_column(csv, header, dots + 2, &last);
+        status = find_column(csv, dots + 2, &last);
     text_free(&first);
     TRY(status);
     if (last < csv->label)
-        REFUSE(csv, csv->fields, "found the label columns '%s', expected the first before the last",
-               range);
+        FILE_REFUSE(csv, "found the label columns '%s', expected the first before the last", range);
     csv->label_count = last - csv->label + 1;
     return STATUS_OK;
 }
 
-static enum status find_label(struct csv *csv, bool header, const struct dataset_options *options)
+/* The column that is learnt when nothing is said: the last that has a name or a value. */
+static int32_t usual_label(const struct csv *csv)
+{
+    int32_t label = csv->columns - 1;
+    while (label > 0 && (csv->left_out[label].asked ||
+                         (csv->census[label].missing == csv->rows && csv->rows > 1 &&
+                          text_starts(csv->names[label], "column "))))
+        label--;
+    return label;
+}
+
+/* As the network learnt it: the columns of the targets, where the file has them. */
+static enum status find_known_label(struct csv *csv, const struct columns *known)
+{
+    bool there = true;
+    csv->label_count = known->target_count;
+    csv->label = known->target_place - 1;
+    if (csv->header && known->header) {
+        csv->label = known->target_count ? find_name(csv, known->targets[0]) : -1;
+        there = csv->label >= 0;
+        for (int32_t i = 1; there && i < known->target_count; i++)
+            there = csv->label + i < csv->columns &&
+                    text_equal(csv->names[csv->label + i], known->targets[i]);
+    } else {
+        there = csv->columns > known->count && csv->label >= 0 &&
+                csv->label + csv->label_count <= csv->columns;
+    }
+    for (int32_t i = 0; there && i < csv->label_count; i++) /* a column to be filled in */
+        there = csv->census[csv->label + i].missing < csv->rows;
+    if (!there)
+        csv->label = csv->label_count = 0;
+    return STATUS_OK;
+}
+
+static enum status find_label(struct csv *csv, const struct dataset_options *options)
 {
     const char *dots = options->label ? strstr(options->label, "..") : NULL;
-    csv->label = csv->count - 1;
-    csv->label_count = 1;
-    if (dataset_unlabelled(options)) {
-        csv->label_count = 0;
+    csv->label = 0;
+    csv->label_count = 0;
+    if (dataset_unlabelled(options))
         return STATUS_OK;
-    }
-    if (dots && find_name(csv, header, options->label) < 0)
-        return find_columns(csv, header, options->label, dots);
+    csv->label_count = 1;
+    if (dots && find_name(csv, options->label) < 0)
+        return find_columns(csv, options->label, dots);
     if (options->label)
-        return find_column(csv, header, options->label, &csv->label);
-    if (csv->count == options->inputs)
+        return find_column(csv, options->label, &csv->label);
+    if (options->columns)
+        return find_known_label(csv, options->columns);
+    if (csv->columns == options->inputs)
         csv->label_count = 0;
+    else
+        csv->label = usual_label(csv);
     return STATUS_OK;
 }
 
-static bool is_label(const struct csv *csv, int32_t column)
+/* Leaves out the rows that miss a label, or a value where nothing fills it. */
+static enum status drop_rows(struct csv *csv, const struct dataset_options *options)
 {
-    return column >= csv->label && column < csv->label + csv->label_count;
+    int64_t kept = 0;
+    bool *used;
+    NEED(used = mem_array((size_t)csv->columns, sizeof *used));
+    for (int32_t i = 0; i < csv->columns; i++)
+        used[i] = csv_is_label(csv, i) ||
+                  (!options->fill && !csv->left_out[i].asked && csv->census[i].missing < csv->rows);
+    for (int64_t row = 0; row < csv->rows; row++) {
+        bool whole = true;
+        for (int32_t i = 0; whole && i < csv->columns; i++)
+            whole = !used[i] || !csv_is_missing(csv_cell(csv, row, i));
+        if (!whole)
+            continue;
+        memmove(csv->cells + kept * csv->columns, csv->cells + row * csv->columns,
+                (size_t)csv->columns * sizeof *csv->cells);
+        csv->lines[kept++] = csv->lines[row];
+    }
+    mem_free(used);
+    csv->dropped = csv->rows - kept;
+    if (!kept)
+        FILE_REFUSE(csv, "found a missing value in every row, expected whole rows; --fill median "
+                         "fills them, --drop COLUMN leaves a column out");
+    csv->rows = kept;
+    if (csv->dropped)
+        text_printf(&csv->notes, "%lld rows with missing values left out\n",
+                    (long long)csv->dropped);
+    mem_free(csv->census);
+    csv->census = NULL;
+    return csv_count_cells(csv);
 }
 
-/* Classes are saved with a network, in a file that is UTF-8. */
-static enum status check_label(const struct csv *csv, const struct field *field)
+static void note_empty(struct csv *csv, const char *name)
 {
-    if (!*field->text)
-        REFUSE(csv, field, "found a missing value, expected a label");
-    size_t length = strlen(field->text), size;
-    for (size_t at = 0; at < length; at += size) {
-        size = text_utf8(field->text + at, length - at);
-        if (!size)
-            REFUSE(csv, field, "found the byte 0x%02X in a label, expected UTF-8",
-                   (unsigned char)field->text[at]);
+    char shown[40];
+    plain_copy(shown, sizeof shown, name);
+    text_printf(&csv->notes, "%s: empty, left out\n", shown);
+}
+
+/* The columns that are features, and what is made of each. */
+static enum status judge_columns(struct csv *csv, const struct dataset_options *options,
+                                 struct columns *columns, int32_t *from)
+{
+    for (int32_t i = 0; i < csv->columns; i++) {
+        if (csv_is_label(csv, i) || csv->left_out[i].asked)
+            continue;
+        if (csv->census[i].missing == csv->rows && csv->rows > 1) {
+            note_empty(csv, csv->names[i]);
+            continue;
+        }
+        from[columns->count] = i;
+        TRY(csv_judge_column(csv, i, options, &columns->list[columns->count]));
+        columns->count++;
     }
     return STATUS_OK;
 }
 
-/* The names of the feature columns. */
-static enum status keep_names(struct csv *csv)
+static enum status make_columns(struct csv *csv, const struct dataset_options *options,
+                                struct columns **out, int32_t *from)
 {
-    struct dataset *dataset = csv->dataset;
+    struct arena *arena = &csv->dataset->arena;
+    struct columns *columns;
+    NEED(columns = *out = arena_alloc(arena, sizeof *columns));
+    columns->header = csv->header;
+    columns->target_count = csv->label_count;
+    columns->target_place = csv->label_count ? csv->label + 1 : 0;
+    NEED(columns->targets =
+             arena_array(arena, (size_t)csv->label_count + 1, sizeof *columns->targets));
+    for (int32_t i = 0; i < csv->label_count; i++)
+        columns->targets[i] = csv->names[csv->label + i];
+    NEED(columns->list = arena_array(arena, (size_t)csv->columns, sizeof *columns->list));
+    return judge_columns(csv, options, columns, from);
+}
+
+/* Where the columns that a network learnt from are in this file. */
+static enum status match_columns(const struct csv *csv, const struct columns *known, int32_t *from)
+{
+    const bool by_name = csv->header && known->header;
+    for (int32_t i = 0; i < known->count; i++) {
+        const struct column *column = &known->list[i];
+        const bool shifted = !csv->label_count && known->target_count &&
+                             column->place > known->target_place && csv->columns == known->count;
+        from[i] = by_name ? find_name(csv, column->name)
+                          : column->place - 1 - (shifted ? known->target_count : 0);
+        if (from[i] < 0 || from[i] >= csv->columns)
+            FILE_REFUSE(csv, "found no column '%s', expected it: the network learnt from it",
+                        column->name);
+    }
+    return STATUS_OK;
+}
+
+/* The names of the features: "area", "city=Rome". */
+static enum status name_features(struct dataset *dataset)
+{
+    const struct columns *columns = dataset->table;
     const char **names;
     int32_t count = 0;
-    NEED(names = arena_array(&dataset->arena, (size_t)csv->count, sizeof *names));
-    for (int32_t i = 0; i < csv->count; i++)
-        if (!is_label(csv, i))
-            NEED(names[count++] = arena_text(&dataset->arena, csv->fields[i].text));
+    if (!columns->header)
+        return STATUS_OK;
+    NEED(names = arena_array(&dataset->arena, (size_t)dataset->columns, sizeof *names));
+    for (int32_t i = 0; i < columns->count; i++) {
+        const struct column *column = &columns->list[i];
+        if (column->kind != COLUMN_ONE_HOT)
+            names[count++] = column->name;
+        for (int32_t k = 0; column->kind == COLUMN_ONE_HOT && k < column->value_count; k++)
+            NEED(names[count++] =
+                     arena_format(&dataset->arena, "%s=%s", column->name, column->values[k]));
+    }
     dataset->column_names = names;
     return STATUS_OK;
 }
 
-static enum status read_float(const struct csv *csv, const struct field *field, float *out)
-{
-    double number;
-    if (!*field->text)
-        REFUSE(csv, field, "found a missing value, expected a number");
-    if (!text_to_real(field->text, &number) || !isfinite((float)number))
-        REFUSE(csv, field, "found '%.40s', expected a number", field->text);
-    *out = (float)number;
-    return STATUS_OK;
-}
-
-static enum status make_room(struct csv *csv)
+static enum status take_features(struct csv *csv, const struct columns *columns,
+                                 const int32_t *from)
 {
     struct dataset *dataset = csv->dataset;
-    if (dataset->rows < csv->row_room)
+    int64_t width = columns_width(columns);
+    size_t count;
+    if (!width)
+        FILE_REFUSE(csv, "found only a label column, expected features beside it, separated by "
+                         "commas, semicolons, tabs or bars");
+    if (width > DATASET_COLUMNS_MOST)
+        FILE_REFUSE(csv,
+                    "found %lld features, expected at most %d; --drop COLUMN leaves one out, "
+                    "--encode COLUMN=code makes one of its texts",
+                    (long long)width, DATASET_COLUMNS_MOST);
+    if (!size_mul((size_t)csv->rows, (size_t)width, &count) ||
+        count > csv->memory / sizeof *dataset->features)
+        FILE_REFUSE(csv,
+                    "found %lld rows of %lld features, which take more than the %zu bytes that "
+                    "data may take; --memory allows more, --encode COLUMN=code makes fewer",
+                    (long long)csv->rows, (long long)width, csv->memory);
+    dataset->rows = csv->rows;
+    dataset->columns = (int32_t)width;
+    NEED(dataset->features = mem_array(count, sizeof *dataset->features));
+    return csv_fill_features(csv, columns, from);
+}
+
+/* The table of the data set, as it is or as the network that is given learnt it; the features. */
+static enum status use_table(struct csv *csv, const struct dataset_options *options, int32_t *from)
+{
+    struct dataset *dataset = csv->dataset;
+    struct columns *columns = NULL;
+    if (options->columns) {
+        TRY(match_columns(csv, options->columns, from));
+        return take_features(csv, options->columns, from);
+    }
+    TRY(make_columns(csv, options, &columns, from));
+    dataset->table = columns;
+    TRY(take_features(csv, columns, from));
+    return name_features(dataset);
+}
+
+static void note_dialect(struct csv *csv, const struct dataset_options *options)
+{
+    static const struct {
+        char mark;
+        const char *name;
+    } names[] = {{';', "semicolons"}, {'\t', "tabs"}, {'|', "bars"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (csv->separator == names[i].mark)
+            text_printf(&csv->notes, "columns separated by %s%s\n", names[i].name,
+                        csv->decimal_comma ? ", decimals by commas" : "");
+    if (options->drop && !options->columns)
+        text_printf(&csv->notes, "left out: %s\n", options->drop);
+}
+
+/* What a network learnt to read is not asked about again. */
+static enum status read_lists(struct csv *csv, const struct dataset_options *options)
+{
+    NEED(csv->left_out = mem_array((size_t)csv->columns, 2 * sizeof *csv->left_out));
+    csv->encoded = csv->left_out + csv->columns;
+    if (options->columns)
         return STATUS_OK;
-    int64_t room = csv->row_room ? 2 * csv->row_room : 64;
-    size_t row_bytes = (size_t)dataset->columns * sizeof(float);
-    size_t label_bytes = (size_t)csv->label_count * sizeof *csv->labels;
-    float *features;
-    if ((size_t)dataset->rows * (row_bytes + label_bytes) > csv->memory)
+    TRY(csv_read_list(csv, options->drop, "--drop", csv->left_out));
+    return csv_read_list(csv, options->encode, "--encode", csv->encoded);
+}
+
+static enum status check_text(const struct csv *csv)
+{
+    size_t length = (size_t)(csv->end - csv->text);
+    const char *nul = memchr(csv->text, 0, length);
+    if (length >= UINT32_MAX)
         FAIL(STATUS_INPUT,
-             "%s:%lld: found rows that take more than the %zu bytes that data may take, expected "
-             "fewer; NPY files are streamed, --memory allows more",
-             csv->name, (long long)csv->line, csv->memory);
-    NEED(features = mem_grow(dataset->features, (size_t)room, row_bytes));
-    dataset->features = features;
-    if (csv->label_count) {
-        struct field *labels;
-        NEED(labels = mem_grow(csv->labels, (size_t)room, label_bytes));
-        csv->labels = labels;
-    }
-    csv->row_room = room;
+             "%s: found %zu bytes of CSV, expected below 4 GB; NPY files are streamed", csv->name,
+             length);
+    if (nul)
+        FAIL(STATUS_INPUT, "%s: found a NUL at byte %lld, expected text%s", csv->name,
+             (long long)(nul - csv->text),
+             length > 1 && (unsigned char)csv->text[0] >= 0xFE ? "; is it UTF-16? save it as UTF-8"
+                                                               : "");
     return STATUS_OK;
-}
-
-/* Takes the current row into the data set. */
-static enum status take_row(struct csv *csv)
-{
-    struct dataset *dataset = csv->dataset;
-    int32_t expected = dataset->columns + csv->label_count;
-    const struct field *last = &csv->fields[csv->count - 1];
-    if (csv->count != expected)
-        REFUSE(csv, last, "found %d values in the row, expected %d", csv->count, expected);
-    if (dataset->rows == DATASET_ROWS_MOST)
-        REFUSE(csv, last, "found more than %d rows", DATASET_ROWS_MOST);
-    TRY(make_room(csv));
-    float *features = dataset->features + dataset->rows * dataset->columns;
-    int64_t label = dataset->rows * csv->label_count;
-    for (int32_t i = 0; i < csv->count; i++) {
-        const struct field *field = &csv->fields[i];
-        if (!is_label(csv, i)) {
-            TRY(read_float(csv, field, features++));
-            continue;
-        }
-        if (!csv->passed_over)
-            TRY(check_label(csv, field));
-        csv->labels[label++] = *field;
-    }
-    dataset->rows++;
-    return STATUS_OK;
-}
-
-static enum status read_rows(struct csv *csv, const struct dataset_options *options)
-{
-    TRY(read_row(csv));
-    struct field start = {csv->next, 1, 1};
-    if (!csv->count)
-        REFUSE(csv, &start, "found nothing, expected rows of comma-separated numbers");
-    bool header = is_header(csv);
-    TRY(find_label(csv, header, options));
-    csv->dataset->columns = csv->count - csv->label_count;
-    if (!csv->dataset->columns)
-        REFUSE(csv, csv->fields,
-               "found only a label column, expected features beside it, separated by commas");
-    if (header) {
-        TRY(keep_names(csv));
-        TRY(read_row(csv));
-    }
-    while (csv->count) {
-        TRY(take_row(csv));
-        TRY(read_row(csv));
-    }
-    start.line = csv->line;
-    if (!csv->dataset->rows)
-        REFUSE(csv, &start, "found no row below the header");
-    return STATUS_OK;
-}
-
-/* Of all rows together. */
-static int64_t count_labels(const struct csv *csv)
-{
-    return csv->dataset->rows * csv->label_count;
-}
-
-static enum status keep_numbers(struct csv *csv)
-{
-    struct dataset *dataset = csv->dataset;
-    int64_t count = count_labels(csv);
-    NEED(dataset->numbers = mem_array((size_t)count, sizeof *dataset->numbers));
-    dataset->number_columns = csv->label_count;
-    for (int64_t i = 0; i < count; i++)
-        TRY(read_float(csv, &csv->labels[i], &dataset->numbers[i]));
-    return STATUS_OK;
-}
-
-/* `names` are copied. */
-static enum status keep_classes(struct csv *csv, const char *const *names, int32_t count)
-{
-    struct dataset *dataset = csv->dataset;
-    NEED(dataset->classes = arena_array(&dataset->arena, (size_t)count, sizeof *names));
-    for (int32_t i = 0; i < count; i++)
-        NEED(dataset->classes[i] = arena_text(&dataset->arena, names[i]));
-    dataset->class_count = count;
-    NEED(dataset->labels = mem_array((size_t)count_labels(csv), sizeof *dataset->labels));
-    dataset->label_columns = csv->label_count;
-    return STATUS_OK;
-}
-
-static enum status use_known_classes(struct csv *csv, const struct dataset_options *options)
-{
-    TRY(keep_classes(csv, options->classes, options->class_count));
-    for (int64_t i = 0; i < count_labels(csv); i++) {
-        const struct field *label = &csv->labels[i];
-        int32_t class = 0;
-        while (class < options->class_count && !text_equal(label->text, options->classes[class]))
-            class ++;
-        if (class == options->class_count)
-            REFUSE(csv, label, "found the class '%.40s', expected one of %d: '%s' …", label->text,
-                   options->class_count, options->classes[0]);
-        csv->dataset->labels[i] = class;
-    }
-    return STATUS_OK;
-}
-
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Integers by value: shorter first; equal lengths by digits. */
-static int compare_integers(const void *a, const void *b)
-{
-    const char *left = *(const char *const *)a, *right = *(const char *const *)b;
-    size_t lefts = strlen(left), rights = strlen(right);
-    return lefts != rights ? (lefts < rights ? -1 : 1) : strcmp(left, right);
-}
-
-typedef int compare(const void *, const void *);
-
-/* The classes are the distinct labels, sorted; `names` has room for all labels. */
-static enum status use_distinct(struct csv *csv, const char **names, compare *order)
-{
-    struct dataset *dataset = csv->dataset;
-    int64_t labels = count_labels(csv);
-    int32_t count = 0;
-    for (int64_t i = 0; i < labels; i++)
-        names[i] = csv->labels[i].text;
-    qsort(names, (size_t)labels, sizeof *names, order);
-    for (int64_t i = 0; i < labels; i++)
-        if (!count || !text_equal(names[i], names[count - 1]))
-            names[count++] = names[i];
-    TRY(keep_classes(csv, names, count));
-    for (int64_t i = 0; i < labels; i++) {
-        const char **class = bsearch(&csv->labels[i].text, dataset->classes, (size_t)count,
-                                     sizeof *dataset->classes, order);
-        dataset->labels[i] = (int32_t)(class - dataset->classes);
-    }
-    return STATUS_OK;
-}
-
-/* Are the labels exactly the integers 0 … C-1, C > 1, each of them there? */
-static enum status are_counted(const struct csv *csv, bool *out)
-{
-    int64_t labels = count_labels(csv), most = 0, seen = 0;
-    unsigned char *there;
-    *out = false;
-    NEED(there = mem_alloc((size_t)labels));
-    for (int64_t i = 0; i < labels; i++) {
-        const char *text = csv->labels[i].text;
-        int64_t value;
-        bool plain = text_to_int(text, &value) && value >= 0 && value < labels &&
-                     (*text != '0' || !text[1]) && *text != '+' && *text != '-';
-        if (!plain)
-            goto done;
-        seen += !there[value];
-        there[value] = 1;
-        most = value > most ? value : most;
-    }
-    *out = seen == most + 1 && most > 0;
-done:
-    mem_free(there);
-    return STATUS_OK;
-}
-
-/* A label that is no number, among labels with fractions, is a slip and no class. */
-static enum status check_mixture(const struct csv *csv)
-{
-    int64_t value;
-    const struct field *fraction = NULL, *word = NULL;
-    for (int64_t i = 0; i < count_labels(csv); i++) {
-        const struct field *label = &csv->labels[i];
-        if (!is_number(label->text))
-            word = word ? word : label;
-        else if (!text_to_int(label->text, &value))
-            fraction = fraction ? fraction : label;
-    }
-    if (word && fraction)
-        REFUSE(csv, word, "found the label '%.40s', expected a number as in line %lld", word->text,
-               (long long)fraction->line);
-    return STATUS_OK;
-}
-
-static enum status use_labels(struct csv *csv, const struct dataset_options *options)
-{
-    int64_t labels = count_labels(csv);
-    bool words = false, counted;
-    if (options->numbers)
-        return keep_numbers(csv);
-    if (options->class_count > 0)
-        return use_known_classes(csv, options);
-    for (int64_t i = 0; !words && i < labels; i++)
-        words = !is_number(csv->labels[i].text);
-    TRY(check_mixture(csv));
-    TRY(are_counted(csv, &counted));
-    if (!words && !counted)
-        return keep_numbers(csv);
-    const char **names;
-    NEED(names = mem_array((size_t)labels, sizeof *names));
-    enum status status = use_distinct(csv, names, counted ? compare_integers : compare_texts);
-    mem_free(names);
-    return status;
 }
 
 static enum status parse(struct csv *csv, const struct dataset_options *options)
 {
+    int32_t *from;
     NEED(csv->dataset->name = arena_text(&csv->dataset->arena, csv->name));
-    const char *nul = memchr(csv->next, 0, (size_t)(csv->end - csv->next));
-    if (nul)
-        FAIL(STATUS_INPUT, "%s: found a NUL at byte %lld, expected text", csv->name,
-             (long long)(nul - csv->next));
-    if (text_starts(csv->next, "\xEF\xBB\xBF")) /* a byte-order mark */
-        csv->next = csv->line_start = csv->next + 3;
-    csv->passed_over = options->passed_over;
-    TRY(read_rows(csv, options));
-    return csv->label_count && !csv->passed_over ? use_labels(csv, options) : STATUS_OK;
+    TRY(check_text(csv));
+    TRY(csv_read_cells(csv));
+    csv->decimal_comma = csv_has_decimal_commas(csv);
+    TRY(take_header(csv));
+    TRY(read_lists(csv, options));
+    note_dialect(csv, options);
+    TRY(csv_count_cells(csv));
+    TRY(find_label(csv, options));
+    if (options->drop_rows)
+        TRY(drop_rows(csv, options));
+    NEED(from = mem_array((size_t)csv->columns + COLUMNS_SAVED_MOST, sizeof *from));
+    enum status status = use_table(csv, options, from);
+    mem_free(from);
+    TRY(status);
+    if (csv->label_count && !options->passed_over)
+        TRY(csv_read_labels(csv, options));
+    TRY(text_done(&csv->notes));
+    NEED(csv->dataset->notes = arena_text(&csv->dataset->arena, text_of(&csv->notes)));
+    return STATUS_OK;
 }
 
 enum status dataset_parse_csv(const char *name, char *text, size_t length,
                               const struct dataset_options *options, struct dataset **out)
 {
-    struct csv csv = {.name = name,
-                      .next = text,
-                      .end = text + length,
-                      .line_start = text,
-                      .line = 1,
-                      .memory = dataset_memory(options)};
+    struct csv csv = {
+        .name = name, .text = text, .end = text + length, .memory = dataset_memory(options)};
     NEED(csv.dataset = mem_alloc(sizeof *csv.dataset));
     enum status status = parse(&csv, options);
-    mem_free(csv.fields);
-    mem_free(csv.labels);
+    mem_free(csv.all_cells);
+    mem_free(csv.all_lines);
+    mem_free(csv.names);
+    mem_free(csv.census);
+    mem_free(csv.left_out);
+    text_free(&csv.notes);
     if (status == STATUS_OK)
         *out = csv.dataset;
     else

@@ -24,6 +24,7 @@ enum {
     DATASET_RANK_MOST = 7,
 };
 
+struct columns; /* columns.h */
 struct scaling; /* split.h */
 struct stream;  /* stream.h */
 
@@ -47,6 +48,9 @@ struct dataset {
     int32_t *labels;           /* [rows, label_columns], indices of classes, or NULL */
     int32_t number_columns;
     float *numbers; /* [rows, number_columns], or NULL */
+    const struct columns
+        *table;        /* CSV: how its columns became features; NULL: as the options said */
+    const char *notes; /* CSV: what was done to it, a line each; or NULL */
 };
 
 /* How files are read. Zero is the usual way. */
@@ -59,7 +63,16 @@ struct dataset_options {
     const char *const *classes; /* the classes to be used, when they are already known … */
     int32_t class_count;        /* … and how many */
     bool numbers;               /* labels are numbers, even if they look like classes */
+    bool as_classes;            /* … or classes, even if they look like numbers */
     bool passed_over;           /* nobody asks for labels: whatever they are, they are not read */
+    /* Of CSV, columns by their names or places from 1: */
+    const char *drop; /* COLUMN[,COLUMN]: they are left out */
+    const char
+        *encode; /* COLUMN[=onehot|code][,…]: they are texts, even if they look like numbers */
+    const char *fill;              /* mean, median, zero or a number stands for a missing number */
+    bool drop_rows;                /* rows with missing values are left out */
+    const struct columns *columns; /* how a network learnt to read a table: drop, encode and fill
+                                      are not looked at */
 };
 
 /* Is the label "none"? */

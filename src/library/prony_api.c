@@ -181,6 +181,38 @@ int prony_open_text(const char *name, const char *text, const struct prony_optio
     return inside_leave(theirs, open_with(name, text, options, out));
 }
 
+/* The text of the network that is in the file, in its arena. */
+static enum status saved_text(const char *path, struct safetensors *file, const char **out)
+{
+    TRY(safetensors_open(path, file));
+    *out = safetensors_note(file, MODEL_NETWORK);
+    if (!*out)
+        FAIL(STATUS_INPUT,
+             "%s: found no network in its metadata, expected a file that prony train wrote; "
+             "weights alone need the network beside them: NETWORK WEIGHTS",
+             path);
+    return STATUS_OK;
+}
+
+int prony_open_saved(const char *path, const struct prony_options *options, struct prony **out)
+{
+    locale_t theirs = inside_enter();
+    struct safetensors file = {0};
+    const char *text;
+    *out = NULL;
+    enum status status = saved_text(path, &file, &text);
+    if (status == STATUS_OK)
+        status = open_with(path, text, options, out);
+    safetensors_close(&file);
+    if (status == STATUS_OK)
+        status = model_load(&(*out)->model, path);
+    if (status != STATUS_OK) {
+        prony_close(*out);
+        *out = NULL;
+    }
+    return inside_leave(theirs, status);
+}
+
 const char *prony_backend(const struct prony *network)
 {
     return network->model.engine.backend->name;
@@ -286,8 +318,9 @@ static enum status train(struct prony *network, struct lap *lap, const float *in
     TRY(take_inputs(network, inputs, data));
     TRY(model_check_targets(model, lap_program(lap), data));
     TRY(model_make_levels(model, data, &network->levels));
+    const bool levels = model_has_levels(model, data);
     const struct lap_data bound = {.dataset = data,
-                                   .targets = data->labels ? network->levels : data->numbers};
+                                   .targets = levels ? network->levels : data->numbers};
     TRY(lap_begin(lap, &bound, NULL, 0));
     TRY(lap_run(lap, 1, &score));
     if (loss)

@@ -22,6 +22,7 @@ static enum status fit_network(const struct prony *network, struct dataset_optio
     options->classes = model->classes;
     options->class_count = options->passed_over ? 0 : model->class_count;
     options->numbers = !model->class_count && !*nameless;
+    options->columns = model->columns;
     return STATUS_OK;
 }
 
@@ -31,6 +32,11 @@ static enum status open_data(const char *name, const struct prony_data_options *
     struct dataset_options options = {.label = given->label,
                                       .labels = given->labels,
                                       .numbers = given->numbers != 0,
+                                      .as_classes = given->classes != 0,
+                                      .drop = given->drop,
+                                      .encode = given->encode,
+                                      .fill = given->fill,
+                                      .drop_rows = given->drop_rows != 0,
                                       .memory_bytes = given->memory_bytes};
     bool nameless = false;
     if (given->network)
@@ -72,6 +78,49 @@ void prony_data_close(struct prony_data *data)
 int64_t prony_data_rows(const struct prony_data *data)
 {
     return data->dataset->rows;
+}
+
+const char *prony_data_notes(const struct prony_data *data)
+{
+    return data->dataset->notes ? data->dataset->notes : "";
+}
+
+/* A hidden layer as wide as the rows can teach: its width doubles from 8 to 128 as long as there
+ * are at most two weights for each row; a second one, half as wide, follows where the first has 32
+ * units or more. */
+static enum status suggest(struct prony_data *data, const char **out)
+{
+    enum { LEAST = 8, MOST = 128, ENOUGH = 32, WEIGHTS = 2 };
+    struct dataset *dataset = data->dataset;
+    const int32_t outputs = dataset->class_count ? dataset->class_count : dataset->number_columns;
+    const double weights = WEIGHTS * (double)dataset->rows;
+    int32_t units = LEAST;
+    if (!outputs)
+        FAIL(STATUS_INPUT, "%s: found nothing to learn, expected labels: --target COLUMN",
+             dataset->name);
+    while (units < MOST && 2.0 * units * (dataset->columns + units + outputs) <= weights)
+        units *= 2;
+    const char *spec = units >= ENOUGH ? arena_format(&dataset->arena, "mlp:%d-%d-%d-%d",
+                                                      dataset->columns, units, units / 2, outputs)
+                                       : arena_format(&dataset->arena, "mlp:%d-%d-%d",
+                                                      dataset->columns, units, outputs);
+    NEED(spec);
+    *out = spec;
+    return STATUS_OK;
+}
+
+int prony_data_network(struct prony_data *data, const char **out)
+{
+    locale_t theirs = inside_enter();
+    return inside_leave(theirs, suggest(data, out));
+}
+
+const char *prony_target(const struct prony *network, int32_t target)
+{
+    const struct columns *columns = network->model.columns;
+    if (!columns || !columns->header || target < 0 || target >= columns->target_count)
+        return NULL;
+    return columns->targets[target];
 }
 
 int32_t prony_data_targets(const struct prony_data *data)
@@ -233,6 +282,7 @@ static enum status pass_on(void *context, const struct prediction *prediction)
     const struct visitor *visitor = context;
     const struct prony_prediction said = {.first = prediction->first,
                                           .rows = prediction->rows,
+                                          .list = prediction->list,
                                           .width = prediction->width,
                                           .places = prediction->places,
                                           .outputs = prediction->outputs,
@@ -249,6 +299,23 @@ int prony_predict_data(struct prony *network, struct prony_data *data, prony_vis
     locale_t theirs = inside_enter();
     struct visitor visitor = {visit, context, theirs};
     return inside_leave(theirs, predict_data(&network->model, data->dataset, pass_on, &visitor));
+}
+
+static enum status test(struct prony *network, struct visitor *visitor)
+{
+    TRY(check_training(network));
+    const struct trainer *trainer = network->trainer;
+    if (!trainer->traits.targets || !trainer->split.test_count)
+        return STATUS_OK;
+    return predict_some(&network->model, trainer->dataset, split_test(&trainer->split),
+                        trainer->split.test_count, pass_on, visitor);
+}
+
+int prony_test(struct prony *network, prony_visit *visit, void *context)
+{
+    locale_t theirs = inside_enter();
+    struct visitor visitor = {visit, context, theirs};
+    return inside_leave(theirs, test(network, &visitor));
 }
 
 /* Which class is meant; *out is -1 when none was named. */

@@ -59,6 +59,8 @@ enum status model_traits(const struct model *model, struct recipe_traits *out)
 const struct scaling *model_returns(const struct model *model, const struct recipe_traits *traits)
 {
     const struct scaling *scaling = traits->inner ? &model->returns : &model->scaling;
+    if (traits->targets && traits->loss == LOSS_MSE && !model->class_count)
+        return model->targets.columns ? &model->targets : NULL;
     return traits->returns && scaling->columns ? scaling : NULL;
 }
 
@@ -100,6 +102,7 @@ void model_close(struct model *model)
     params_free(&model->params);
     scaling_free(&model->scaling);
     scaling_free(&model->returns);
+    scaling_free(&model->targets);
     arena_free(&model->arena);
     *model = (struct model){0};
 }
@@ -186,18 +189,4 @@ enum status model_check_targets(const struct model *model, const struct program 
         return check_width(model, program, dataset, "label", dataset->label_columns);
     return check_width(model, program, dataset, "target",
                        dataset->labels ? dataset->label_columns : dataset->number_columns);
-}
-
-enum status model_make_levels(const struct model *model, const struct dataset *dataset,
-                              float **levels)
-{
-    int64_t count = dataset->rows * dataset->label_columns;
-    float *grown, step = 1.0f / (float)(model->class_count > 1 ? model->class_count - 1 : 1);
-    if (!dataset->labels || loss_of(model) == LOSS_CROSS_ENTROPY)
-        return STATUS_OK;
-    NEED(grown = mem_grow(*levels, (size_t)count, sizeof *grown));
-    *levels = grown;
-    for (int64_t i = 0; i < count; i++)
-        grown[i] = (float)dataset->labels[i] * step;
-    return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #define PRONY_TRAIN_MODEL_H
 
 #include "core/params.h"
+#include "data/columns.h"
 #include "data/split.h"
 #include "nn/formats/safetensors.h"
 #include "nn/network.h"
@@ -22,6 +23,8 @@ struct model {
     int32_t class_count;  /* 0: it gives numbers */
     const char **classes;
     struct scaling scaling;
+    const struct columns *columns; /* of the table it learnt from; NULL: it was none */
+    struct scaling targets; /* of the numbers it learns; of no columns: they are as they are */
     bool part;              /* it has the weights of one of several networks that learnt together */
     struct scaling returns; /* … of the data, where the part gives such and takes none */
     /* While the weights are those that came with the network, its settled form predicts. */
@@ -75,8 +78,8 @@ struct compile_options model_compile_options(const struct model *model, enum pro
                                              int32_t batch);
 
 enum status model_traits(const struct model *model, struct recipe_traits *out);
-/* The scale of what the model gives in the place of data; NULL: it gives something else, or data
- * has none. */
+/* The scale of what the model gives in the place of data or of the numbers it learnt; NULL: it
+ * gives something else, or they have none. */
 const struct scaling *model_returns(const struct model *model, const struct recipe_traits *traits);
 
 /* Is the data what the network takes? */
@@ -85,11 +88,22 @@ enum status model_check_data(const struct model *model, const struct dataset *da
 enum status model_check_targets(const struct model *model, const struct program *program,
                                 const struct dataset *dataset);
 
-/* Classes as the numbers that losses over numbers learn: class c of C is c ÷ (C − 1). Grows
- * *levels, which is the caller's, to one for each label; leaves it alone where labels are learnt as
- * they are, or there are none. */
+/* model_table.c. Keeps how the data set's columns became features. */
+enum status model_keep_columns(struct model *model, const struct dataset *dataset);
+/* The scale on which the numbers of a table are learnt, by these rows; of other data there is none.
+ */
+enum status model_scale_targets(struct model *model, const struct dataset *dataset,
+                                const uint32_t *rows, int64_t count);
+/* Are there levels: are classes learnt as numbers, or numbers on another scale? */
+bool model_has_levels(const struct model *model, const struct dataset *dataset);
+/* The numbers that losses over numbers learn: class c of C is c ÷ (C − 1), numbers are scaled.
+ * Grows *levels, which is the caller's, to one for each label or number; leaves it alone where they
+ * are learnt as they are, or there are none. */
 enum status model_make_levels(const struct model *model, const struct dataset *dataset,
                               float **levels);
+
+/* The note of a saved file that has the network's text. */
+#define MODEL_NETWORK "network"
 
 /* A checkpoint: the parameters, all of the above and the course; or with NULL for a course the
  * parameters, classes and scaling alone: a finished network. */

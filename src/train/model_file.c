@@ -10,12 +10,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NOTE_NETWORK "network"
+#define NOTE_NETWORK MODEL_NETWORK
 #define NOTE_LOSS "loss"
 #define NOTE_RECIPE "recipe"
 #define NOTE_CLASSES "classes"
 #define NOTE_NORMALISATION "normalisation"
 #define NOTE_TRAINING "training"
+#define NOTE_COLUMNS "columns"
+#define NOTE_TARGETS "targets"
+
+enum { NOTES_MOST = 8 };
 
 static void add_floats(struct json_writer *writer, const char *key, const float *values, int count)
 {
@@ -53,6 +57,20 @@ static void write_normalisation(const struct model *model, struct text *out)
     json_end(&writer);
 }
 
+/* The scale of what is learnt, where it has one. */
+static void write_targets(const struct model *model, struct text *out)
+{
+    const struct scaling *targets = &model->targets;
+    struct json_writer writer;
+    if (!targets->columns)
+        return;
+    json_begin(&writer, out);
+    json_object(&writer);
+    add_floats(&writer, "mean", targets->mean, targets->columns);
+    add_floats(&writer, "scale", targets->scale, targets->columns);
+    json_end(&writer);
+}
+
 static void write_classes(const struct model *model, struct text *out)
 {
     struct json_writer writer;
@@ -80,10 +98,58 @@ static void write_training(const struct model *model, const struct course *cours
     json_end(&writer);
 }
 
+/* The notes of a file; those that are empty are left out. */
+struct notes {
+    struct text classes, normalisation, training, columns, targets;
+    struct safetensors_note list[NOTES_MOST];
+    size_t count;
+};
+
+static void add_note(struct notes *notes, const char *key, const char *value)
+{
+    notes->list[notes->count++] = (struct safetensors_note){key, value};
+}
+
+static enum status add_text(struct notes *notes, const char *key, struct text *text)
+{
+    TRY(text_done(text));
+    if (text->length)
+        add_note(notes, key, text_of(text));
+    return STATUS_OK;
+}
+
+static enum status write_notes(const struct model *model, const struct course *course,
+                               struct notes *notes)
+{
+    write_classes(model, &notes->classes);
+    write_normalisation(model, &notes->normalisation);
+    if (model->columns)
+        columns_write(model->columns, &notes->columns);
+    write_targets(model, &notes->targets);
+    if (course)
+        write_training(model, course, &notes->training);
+    add_note(notes, NOTE_NETWORK, model->network->text);
+    add_note(notes, NOTE_LOSS, loss_name(model->loss));
+    TRY(add_text(notes, NOTE_CLASSES, &notes->classes));
+    TRY(add_text(notes, NOTE_NORMALISATION, &notes->normalisation));
+    add_note(notes, NOTE_RECIPE, model->recipe);
+    TRY(add_text(notes, NOTE_COLUMNS, &notes->columns));
+    TRY(add_text(notes, NOTE_TARGETS, &notes->targets));
+    return add_text(notes, NOTE_TRAINING, &notes->training);
+}
+
+static void free_notes(struct notes *notes)
+{
+    text_free(&notes->classes);
+    text_free(&notes->normalisation);
+    text_free(&notes->training);
+    text_free(&notes->columns);
+    text_free(&notes->targets);
+}
+
 enum status model_save(struct model *model, const struct course *course, const char *path)
 {
-    struct text classes = {0}, normalisation = {0}, training = {0};
-    enum status status;
+    struct notes notes = {0};
     if (model->part)
         FAIL(STATUS_INPUT,
              "%s: found a network with the weights that it learnt together with others, which %s "
@@ -91,25 +157,12 @@ enum status model_save(struct model *model, const struct course *course, const c
              path, model->network->name);
     TRY(params_fill_new(&model->params));
     TRY(engine_download(&model->engine, &model->params));
-    write_classes(model, &classes);
-    write_normalisation(model, &normalisation);
-    if (course)
-        write_training(model, course, &training);
-    TRY_OR(done, text_done(&classes));
-    TRY_OR(done, text_done(&normalisation));
-    TRY_OR(done, text_done(&training));
-    const struct safetensors_note notes[] = {
-        {NOTE_NETWORK, model->network->text}, {NOTE_LOSS, loss_name(model->loss)},
-        {NOTE_CLASSES, text_of(&classes)},    {NOTE_NORMALISATION, text_of(&normalisation)},
-        {NOTE_RECIPE, model->recipe},         {NOTE_TRAINING, text_of(&training)},
-    };
-    status = safetensors_write(path, &model->params,
-                               course ? SAFETENSORS_CHECKPOINT : SAFETENSORS_WEIGHTS, notes,
-                               sizeof notes / sizeof *notes - !course);
-done:
-    text_free(&classes);
-    text_free(&normalisation);
-    text_free(&training);
+    enum status status = write_notes(model, course, &notes);
+    if (status == STATUS_OK)
+        status = safetensors_write(path, &model->params,
+                                   course ? SAFETENSORS_CHECKPOINT : SAFETENSORS_WEIGHTS,
+                                   notes.list, notes.count);
+    free_notes(&notes);
     return status;
 }
 
@@ -174,6 +227,48 @@ static enum status read_normalisation(struct model *model, const struct safetens
     TRY(scaling_alloc(columns, out));
     TRY(read_floats(file, json_get(object, "mean"), out->mean, columns));
     return read_floats(file, json_get(object, "scale"), out->scale, columns);
+}
+
+/* How the columns of a table become features; a file without the note knows of none. */
+static enum status read_columns(struct model *model, const struct safetensors *file)
+{
+    const char *note = safetensors_note(file, NOTE_COLUMNS), *name;
+    const int64_t inputs = shape_count(&model->network->input);
+    struct columns *columns = NULL;
+    model->columns = NULL;
+    if (!note)
+        return STATUS_OK;
+    NEED(name = arena_format(&model->arena, "%s, metadata '" NOTE_COLUMNS "'", file->name));
+    TRY(columns_read(&model->arena, name, note, &columns));
+    if (columns_width(columns) != inputs)
+        FAIL(STATUS_INPUT, "%s: found columns that make %lld features, expected %lld", name,
+             (long long)columns_width(columns), (long long)inputs);
+    model->columns = columns;
+    return STATUS_OK;
+}
+
+/* The scale of what was learnt; a file without the note has none. */
+static enum status read_targets(struct model *model, const struct safetensors *file)
+{
+    struct scaling *targets = &model->targets;
+    int64_t outputs;
+    struct json *object;
+    scaling_free(targets);
+    if (!safetensors_note(file, NOTE_TARGETS))
+        return STATUS_OK;
+    TRY(read_note(file, NOTE_TARGETS, &model->arena, &object));
+    TRY(network_outputs(model->network, &outputs));
+    if (outputs > DATASET_COLUMNS_MOST)
+        FAIL(STATUS_INPUT, "%s: found a scale of %lld outputs", file->name, (long long)outputs);
+    TRY(scaling_alloc((int32_t)outputs, targets));
+    TRY(read_floats(file, json_get(object, "mean"), targets->mean, targets->columns));
+    TRY(read_floats(file, json_get(object, "scale"), targets->scale, targets->columns));
+    for (int32_t i = 0; i < targets->columns; i++)
+        if (!(targets->scale[i] > 0))
+            FAIL(STATUS_INPUT,
+                 "%s: found a scale of %g in '" NOTE_TARGETS "', expected one above 0", file->name,
+                 (double)targets->scale[i]);
+    return STATUS_OK;
 }
 
 /* A file without the note has the network's own loss. */
@@ -276,6 +371,8 @@ static enum status load(struct model *model, const struct safetensors *file)
         TRY(read_classes(model, file));
         TRY(read_normalisation(model, file, shape_count(&model->network->input), &model->scaling));
         TRY(read_recipe(model, file));
+        TRY(read_columns(model, file));
+        TRY(read_targets(model, file));
         TRY(model_declare_learnt(model)); /* which may depend on these */
         TRY(take_unit(model));
     }

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { PREDICT_BATCH = 256, VISIT_STEPS = 16 };
 
@@ -32,7 +33,10 @@ struct prophecy {
     struct recipe_traits traits;
     int32_t class_count; /* 0: it gives numbers */
     struct lap lap;
-    float *outputs; /* [rows, width], of which those of the last steps are there */
+    const uint32_t *rows; /* of the data set that are predicted; NULL: all */
+    int64_t row_count;
+    float *outputs;  /* [all rows, width], of which those of the last steps are there */
+    float *gathered; /* [a few batches, width]: of the rows that are predicted, or NULL */
     size_t outputs_bytes;
     int32_t width, places;
     int32_t *classes; /* [a few batches, places], or NULL */
@@ -53,9 +57,10 @@ static enum status check_classes(const struct prophecy *prophecy)
     return STATUS_OK;
 }
 
-static enum status make_outputs(struct prophecy *prophecy)
+static enum status make_outputs(struct prophecy *prophecy, int64_t rows)
 {
     const struct lap *lap = &prophecy->lap;
+    const size_t visited = (size_t)VISIT_STEPS * (size_t)lap->legs[0].batch;
     const struct program *program = lap_program(lap);
     const struct tensor *y = &program->tensors[program_find(program, ROLE_OUTPUT, "y")];
     int32_t class_count = prophecy->class_count;
@@ -63,24 +68,41 @@ static enum status make_outputs(struct prophecy *prophecy)
     prophecy->width = (int32_t)(shape_count(&y->shape) / program->batch);
     TRY(check_classes(prophecy));
     prophecy->places = chances ? prophecy->width / class_count : prophecy->width;
-    NEED(size_mul((size_t)lap->rows, (size_t)(y->bytes / (uint64_t)program->batch),
+    NEED(size_mul((size_t)rows, (size_t)(y->bytes / (uint64_t)program->batch),
                   &prophecy->outputs_bytes));
     NEED(prophecy->outputs = mem_reserve(prophecy->outputs_bytes));
     if (class_count)
-        NEED(prophecy->classes = mem_array((size_t)VISIT_STEPS * (size_t)lap->legs[0].batch,
-                                           (size_t)prophecy->places * sizeof(int32_t)));
+        NEED(prophecy->classes =
+                 mem_array(visited, (size_t)prophecy->places * sizeof *prophecy->classes));
+    if (prophecy->rows)
+        NEED(prophecy->gathered =
+                 mem_array(visited, (size_t)prophecy->width * sizeof *prophecy->gathered));
     return STATUS_OK;
+}
+
+/* The outputs of the rows that were just predicted, one after the other. */
+static float *gather(struct prophecy *prophecy, int64_t first, int64_t end)
+{
+    const int32_t width = prophecy->width;
+    if (!prophecy->rows)
+        return prophecy->outputs + first * width;
+    for (int64_t i = first; i < end; i++)
+        memcpy(prophecy->gathered + (i - first) * width,
+               prophecy->outputs + (int64_t)prophecy->rows[i] * width,
+               (size_t)width * sizeof *prophecy->gathered);
+    return prophecy->gathered;
 }
 
 /* Hands over the rows of the steps that were just run. */
 static enum status hand_over(struct prophecy *prophecy, int64_t first, int64_t end,
                              prediction_visit *visit, void *context)
 {
-    float *outputs = prophecy->outputs + first * prophecy->width;
+    float *outputs = gather(prophecy, first, end);
     int32_t class_count = prophecy->class_count;
     int32_t each = prophecy->width / prophecy->places; /* outputs of a place */
     struct prediction prediction = {.first = first,
                                     .rows = end - first,
+                                    .list = prophecy->rows ? prophecy->rows + first : NULL,
                                     .width = prophecy->width,
                                     .places = prophecy->places,
                                     .outputs = outputs,
@@ -106,19 +128,19 @@ static enum status predict(struct prophecy *prophecy, struct dataset *dataset,
     struct lap *lap = &prophecy->lap;
     struct compile_options options = model_compile_options(model, USE_INFERENCE, PREDICT_BATCH);
     TRY(model_check_data(model, dataset));
-    TRY(lap_compile(lap, form.engine, form.network, form.params, &options, dataset->rows));
+    TRY(lap_compile(lap, form.engine, form.network, form.params, &options, prophecy->row_count));
     TRY(model_traits(model, &prophecy->traits));
     prophecy->class_count = prophecy->traits.targets ? model->class_count : 0;
     if (prophecy->traits.classes && (!dataset->labels || dataset->label_columns != 1))
         FAIL(STATUS_INPUT, "%s: found %d label columns, expected one: %s learnt on a condition",
              dataset->name, dataset->labels ? dataset->label_columns : 0, model->network->name);
-    TRY(make_outputs(prophecy));
+    TRY(make_outputs(prophecy, dataset->rows));
     TRY(scaling_apply(&model->scaling, dataset));
     TRY(engine_attach(form.engine, form.params));
     lap->answering = lap->steps == 1 ? ANSWER_CALLS : ANSWER_STEPS;
     TRY(lap_prepare(lap, form.engine));
     const struct lap_data data = {.dataset = dataset, .outputs = prophecy->outputs};
-    TRY(lap_begin(lap, &data, NULL, 0));
+    TRY(lap_begin(lap, &data, prophecy->rows, 0));
     while (lap->step < lap->steps) {
         int64_t first = lap->step * lap->legs[0].batch;
         TRY(lap_run(lap, VISIT_STEPS, NULL));
@@ -128,14 +150,21 @@ static enum status predict(struct prophecy *prophecy, struct dataset *dataset,
     return STATUS_OK;
 }
 
-enum status predict_data(struct model *model, struct dataset *dataset, prediction_visit *visit,
-                         void *context)
+enum status predict_some(struct model *model, struct dataset *dataset, const uint32_t *rows,
+                         int64_t count, prediction_visit *visit, void *context)
 {
-    struct prophecy prophecy = {.model = model};
+    struct prophecy prophecy = {.model = model, .rows = rows, .row_count = count};
     enum status status = predict(&prophecy, dataset, visit, context);
     dataset_settle(dataset);
     lap_close(&prophecy.lap);
     mem_unreserve(prophecy.outputs, prophecy.outputs_bytes);
+    mem_free(prophecy.gathered);
     mem_free(prophecy.classes);
     return status;
+}
+
+enum status predict_data(struct model *model, struct dataset *dataset, prediction_visit *visit,
+                         void *context)
+{
+    return predict_some(model, dataset, NULL, dataset->rows, visit, context);
 }

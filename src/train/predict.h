@@ -7,6 +7,7 @@
 /* What is said of some rows that follow each other. */
 struct prediction {
     int64_t first, rows;
+    const uint32_t *list;   /* which rows of the data set they are; NULL: first, first + 1 … */
     int32_t width;          /* numbers a row */
     int32_t places;         /* classes a row */
     const float *outputs;   /* [rows, width]: a probability per class and place (with a binary loss,
@@ -20,5 +21,8 @@ typedef enum status prediction_visit(void *context, const struct prediction *pre
 /* Scales the data set in place. Memory is taken for a few batches, however many rows there are. */
 enum status predict_data(struct model *model, struct dataset *dataset, prediction_visit *visit,
                          void *context);
+/* The same of some rows of the data set. */
+enum status predict_some(struct model *model, struct dataset *dataset, const uint32_t *rows,
+                         int64_t count, prediction_visit *visit, void *context);
 
 #endif

@@ -23,6 +23,7 @@ static enum status prepare(struct predictor *predictor, struct model *model,
              "%s learns on a condition, expected prony_predict_data: data has the class of each "
              "row",
              model->network->name);
+    predictor->returns = traits.targets ? model_returns(model, &traits) : NULL;
     compile.stage = traits.stages - 1;
     TRY(recipe_compile(form.network, form.params, &compile, &predictor->step));
     TRY(fuse(predictor->step.programs[0], engine->backend, engine->device, &fused));
@@ -74,7 +75,8 @@ enum status predictor_open(struct predictor *predictor, struct model *model,
     predictor->y = program_find(program, ROLE_OUTPUT, "y");
     predictor->inputs = options->rows * shape_count(&model->network->input);
     predictor->outputs = shape_count(&program->tensors[predictor->y].shape);
-    const bool in_place = strcmp(model->engine.backend->unit, "cpu") == 0 && !predictor->scaling;
+    const bool in_place = strcmp(model->engine.backend->unit, "cpu") == 0 && !predictor->scaling &&
+                          !predictor->returns;
     if (!options->depth && in_place)
         return STATUS_OK;
     TRY(make_ring(predictor, options->depth ? (uint64_t)options->depth : 1));
@@ -120,6 +122,13 @@ enum status predictor_ask(struct predictor *predictor, const float *inputs, floa
     return STATUS_OK;
 }
 
+static void undo_scale(const struct predictor *predictor, float *outputs)
+{
+    const int64_t width = predictor->outputs / predictor->rows;
+    for (int64_t row = 0; predictor->returns && row < predictor->rows; row++)
+        scaling_undo_row(predictor->returns, outputs + row * width);
+}
+
 enum status predictor_answer(struct predictor *predictor)
 {
     TRY(predictor->engine->backend->sync(predictor->plan));
@@ -127,6 +136,7 @@ enum status predictor_answer(struct predictor *predictor)
         const uint64_t place = predictor->answered % predictor->depth;
         memcpy(predictor->into[place], predictor->ring_y + place * (uint64_t)predictor->outputs,
                (size_t)predictor->outputs * sizeof *predictor->ring_y);
+        undo_scale(predictor, predictor->into[place]);
     }
     return STATUS_OK;
 }

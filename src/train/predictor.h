@@ -19,6 +19,7 @@ struct predictor_options {
 struct predictor {
     const struct engine *engine;
     const struct scaling *scaling; /* of inputs, the model's; NULL: they are taken as they come */
+    const struct scaling *returns; /* of outputs; NULL: they are as the last layer gives them */
     const char *name;              /* the network's, for messages */
     struct recipe_step step;       /* of one program */
     struct plan *plan;

@@ -200,10 +200,14 @@ static enum status take_data(struct trainer *trainer, const char *resume)
     size_t rows = (size_t)trainer->split.train_count;
     NEED(trainer->order = mem_array(rows, sizeof *trainer->order));
     model->scaling.unit = trainer->traits.unit;
-    if (!model->scaling.columns && !model->network->given_count) /* given weights have a scale */
-        TRY(scaling_make(dataset, trainer->split.rows, trainer->split.train_count,
-                         &model->scaling));
+    if (!model->scaling.columns && !model->network->given_count) { /* given weights have a scale */
+        const uint32_t *train = trainer->split.rows;
+        TRY(scaling_make(dataset, train, trainer->split.train_count, &model->scaling));
+        TRY(model_scale_targets(model, dataset, train, trainer->split.train_count));
+    }
     TRY(scaling_apply(&model->scaling, dataset));
+    if (dataset->table)
+        TRY(model_keep_columns(model, dataset));
     return model_keep_classes(model, dataset->classes, dataset->class_count);
 }
 

@@ -55,8 +55,8 @@ fi
 
 # A regression on numbers, the label by name, from a file.
 awk 'BEGIN { print "y,a,b"; for (i = 0; i < 60; i++) print (i % 7) * 0.1 - (i % 5) * 0.05 "," i % 7 "," i % 5 }' >line.csv
-expect numbers_give_a_test_loss 0 '^test loss ' "$prony" train mlp:2-8-1 line.csv --label y --out line.model
-expect prediction_has_an_error 0 '^mean squared error ' "$prony" predict mlp:2-8-1 line.model line.csv --label y
+expect numbers_give_a_test_score 0 '^test R² 0\.9' "$prony" train mlp:2-8-1 line.csv --label y --out line.model
+expect prediction_has_a_score 0 '^R² 0\.9' "$prony" predict mlp:2-8-1 line.model line.csv --label y
 
 # Saved and predicted; a run that was stopped ends with the same bytes as one that was not.
 expect saves 0 '^saved to whole' "$prony" train small iris --epochs 40 --out whole
@@ -216,7 +216,7 @@ refuse() {
 refuse unknown_data "did you mean 'iris'" train small iriss
 refuse unknown_network "smal" train smal iris
 refuse unknown_option "did you mean --rate" train small iris --rat 1
-refuse missing_value 'missing.csv:3:3: found a missing value' train small missing.csv
+refuse missing_value 'missing.csv:3:3: found a missing value in column b.*--fill median.*--drop-rows' train small missing.csv
 refuse bad_value "bad.csv:2:5: found 'oops', expected a number" train small bad.csv
 refuse bad_label "found no label column 'q'" train small iris --label q
 refuse too_few_inputs 'found 4 feature columns, expected 5' train mlp:5-3 iris

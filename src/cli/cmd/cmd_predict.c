@@ -1,9 +1,10 @@
 /* cmd_predict.c: prony predict NETWORK [WEIGHTS] DATA: what a trained network says of each row,
  * through the library (prony.h). */
 #include "base/file.h"
-#include "base/memory.h"
 #include "base/plain.h"
 #include "cli/commands.h"
+#include "cli/show/data_notes.h"
+#include "cli/show/quality.h"
 #include "prony.h"
 #include "record/tables/table.h"
 
@@ -11,10 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROWS_SHOWN = 20, NAME_SHOWN = 14, PLACES_SHOWN = 8, VALUES_SHOWN = 10, CLASSES_SHOWN = 32 };
+enum { ROWS_SHOWN = 20, NAME_SHOWN = 14, PLACES_SHOWN = 8, VALUES_SHOWN = 10 };
 
 struct predict_flags {
     const char *network, *weights, *data; /* positional */
+    bool saved;                           /* the network is the file of its weights */
     struct prony_options options;
     struct prony_data_options data_options;
     const char *unit, *out, *shape;
@@ -24,14 +26,21 @@ struct predict_flags {
 static enum status read_words(struct cli *cli, struct predict_flags *flags)
 {
     const struct args_found *found = &cli->found;
+    const char *first = found->positional[0];
     flags->weights = found->count == 3 ? found->positional[1] : NULL;
     flags->data = found->positional[found->count - 1];
-    if (!flags->weights && !cli_has_weights(found->positional[0]))
-        FAIL(STATUS_INPUT, "found no weights, expected %s %s: only an ONNX file has its own",
-             cli->args->command, cli->args->usage);
+    flags->saved = !flags->weights && !cli_has_weights(first);
+    if (flags->saved && !file_exists(first))
+        FAIL(STATUS_INPUT,
+             "found no weights and no file '%s', expected %s %s: FILE is what prony train --out "
+             "wrote",
+             first, cli->args->command, cli->args->usage);
     TRY(cli_shape(cli, flags->shape));
     flags->network = found->positional[0];
-    TRY(cli_keep_network(flags->out, flags->network));
+    if (flags->saved)
+        TRY(file_check_apart(flags->out, first));
+    else
+        TRY(cli_keep_network(flags->out, flags->network));
     TRY(file_check_apart(flags->out, flags->weights));
     TRY(cli_keep_data(flags->out, flags->data));
     return file_check_apart(flags->out, flags->data_options.labels);
@@ -44,10 +53,7 @@ struct report {
     int32_t class_count;
     struct file_writer *writer; /* of all rows as CSV; or NULL: the first are printed */
     struct text text;           /* what is being written */
-    int64_t *cells;             /* [classes, classes]: what it is, what was said; or NULL */
-    int64_t right, answers;
-    double squares;   /* of what the numbers are off … */
-    int64_t compared; /* … and how many these are */
+    struct quality quality;
 };
 
 /* Outputs are named after the classes where there is one for each. */
@@ -57,12 +63,23 @@ static bool has_named_outputs(const struct report *report,
     return prediction->classes && prediction->width == report->class_count;
 }
 
-/* "value", or "value3" where there are several. */
+/* "class", or "class3" where there are several. */
 static void add_numbered(struct text *out, const char *name, int32_t number, int32_t count)
 {
     text_add(out, name);
     if (count > 1)
         text_printf(out, "%d", number + 1);
+}
+
+/* The name of a number that was learnt: the target's, "value", or "value3" where there are several.
+ */
+static void add_output(const struct report *report, struct text *out, int32_t number, int32_t count)
+{
+    const char *name = report->class_count ? NULL : prony_target(report->network, number);
+    if (name)
+        table_csv_cell(name, out);
+    else
+        add_numbered(out, "value", number, count);
 }
 
 static void add_header(struct report *report, const struct prony_prediction *prediction)
@@ -78,7 +95,7 @@ static void add_header(struct report *report, const struct prony_prediction *pre
         if (has_named_outputs(report, prediction))
             table_csv_cell(prony_class(report->network, i), out);
         else
-            add_numbered(out, "value", i, prediction->width);
+            add_output(report, out, i, prediction->width);
     }
     text_add_char(out, '\n');
 }
@@ -122,7 +139,8 @@ static void print_header(const struct report *report, const struct prony_predict
         printf("  %-*s", NAME_SHOWN, "class");
     for (int32_t i = 0; i < values; i++) {
         printf(" ");
-        print_class(named ? prony_class(report->network, i) : "value", false);
+        const char *target = report->class_count ? NULL : prony_target(report->network, i);
+        print_class(named ? prony_class(report->network, i) : target ? target : "value", false);
     }
     printf("\n");
 }
@@ -150,7 +168,7 @@ static void print_rows(const struct report *report, const struct prony_predictio
                 true);
         }
         for (int32_t i = 0; i < values; i++)
-            printf(named ? " %*.4f" : " %*.4g", NAME_SHOWN,
+            printf(named ? " %*.4f" : " %*.6g", NAME_SHOWN,
                    (double)prediction->outputs[row * prediction->width + i]);
         printf("\n");
     }
@@ -161,33 +179,9 @@ static void print_rows(const struct report *report, const struct prony_predictio
         printf("     … more values; --out FILE writes all of them\n");
 }
 
-/* Counts what was said, against what it is; the data has as many labels as there are places. */
-static void compare_classes(struct report *report, const struct prony_prediction *prediction)
-{
-    const int32_t *is = prony_data_classes(report->data, prediction->first);
-    int64_t count = prediction->rows * prediction->places;
-    for (int64_t i = 0; i < count; i++) {
-        report->cells[is[i] * report->class_count + prediction->classes[i]]++;
-        report->right += is[i] == prediction->classes[i];
-    }
-    report->answers += count;
-}
-
-static void compare_numbers(struct report *report, const struct prony_prediction *prediction)
-{
-    const float *is = prony_data_numbers(report->data, prediction->first);
-    int64_t count = prediction->rows * prediction->width;
-    for (int64_t i = 0; i < count; i++) {
-        double off = (double)prediction->outputs[i] - (double)is[i];
-        report->squares += off * off;
-    }
-    report->compared += count;
-}
-
 static int take_rows(void *context, const struct prony_prediction *prediction)
 {
     struct report *report = context;
-    int64_t labels = prony_data_targets(report->data);
     if (cli_interrupted())
         return (int)status_fail(STATUS_INTERRUPTED, __FILE__, __LINE__,
                                 "interrupted after row %" PRId64 "; nothing written",
@@ -199,51 +193,21 @@ static int take_rows(void *context, const struct prony_prediction *prediction)
     } else if (!prediction->first) {
         print_rows(report, prediction);
     }
-    if (report->cells && prediction->classes && labels == prediction->places)
-        compare_classes(report, prediction);
-    else if (prony_data_numbers(report->data, 0) && labels == prediction->width)
-        compare_numbers(report, prediction);
-    return 0;
-}
-
-/* Rows: what it is. Columns: what was said. Too many classes make no table. */
-static void print_confusion(const struct report *report)
-{
-    int32_t count = report->class_count;
-    if (count > CLASSES_SHOWN)
-        return;
-    printf("\n%-*s", NAME_SHOWN, "is \\ said");
-    for (int32_t i = 0; i < count; i++) {
-        printf(" ");
-        print_class(prony_class(report->network, i), false);
-    }
-    printf("\n");
-    for (int32_t i = 0; i < count; i++) {
-        print_class(prony_class(report->network, i), true);
-        for (int32_t k = 0; k < count; k++)
-            printf(" %*" PRId64, NAME_SHOWN, report->cells[i * count + k]);
-        printf("\n");
-    }
+    return (int)quality_add(&report->quality, prediction);
 }
 
 static void print_report(const struct predict_flags *flags, const struct report *report)
 {
     if (flags->out)
         printf("%" PRId64 " rows written to %s\n", prony_data_rows(report->data), flags->out);
-    if (report->answers) {
-        print_confusion(report);
-        printf("accuracy %.1f %%\n", 100 * (double)report->right / (double)report->answers);
-    } else if (report->compared)
-        printf("mean squared error %.6g\n", report->squares / (double)report->compared);
+    quality_print(&report->quality, "");
 }
 
 static enum status predict(const struct predict_flags *flags, struct prony *network,
                            struct prony_data *data, struct report *report)
 {
     struct file_writer writer = {0};
-    size_t count = (size_t)report->class_count;
-    if (prony_data_classes(data, 0))
-        NEED(report->cells = mem_array(count * count, sizeof *report->cells));
+    TRY(quality_open(&report->quality, network, data));
     if (flags->out) {
         TRY(file_begin(&writer, flags->out));
         report->writer = &writer;
@@ -266,17 +230,21 @@ static enum status run_predict(struct cli *cli, void *given)
     enum status status;
     TRY(read_words(cli, flags));
     TRY(cli_unit(cli, flags->unit, &flags->options.backend));
-    TRY_OR(done, prony_open(flags->network, &flags->options, &network));
+    if (flags->saved)
+        TRY_OR(done, prony_open_saved(flags->network, &flags->options, &network));
+    else
+        TRY_OR(done, prony_open(flags->network, &flags->options, &network));
     if (flags->weights)
         TRY_OR(done, prony_load(network, flags->weights));
     flags->data_options.memory_bytes = (uint64_t)(flags->memory * 1e6);
     flags->data_options.network = network;
     TRY_OR(done, prony_data_open(flags->data, &flags->data_options, &data));
+    data_notes_print(flags->data, data);
     report =
         (struct report){.network = network, .data = data, .class_count = prony_classes(network)};
     status = predict(flags, network, data, &report);
 done:
-    mem_free(report.cells);
+    quality_close(&report.quality);
     text_free(&report.text);
     prony_close(network);
     prony_data_close(data);
@@ -286,6 +254,7 @@ done:
 static const struct arg rows[] = {
     {ARG(struct predict_flags, out), "FILE", "all rows as CSV, not the first on the screen"},
     {CLI_LABEL(struct predict_flags)},
+    {CLI_TARGET(struct predict_flags)},
     {CLI_LABELS(struct predict_flags)},
     {CLI_MEMORY(struct predict_flags)},
     {CLI_BACKEND(struct predict_flags)},
@@ -301,12 +270,13 @@ const struct command cmd_predict = {
     .run = run_predict,
     .bytes = sizeof(struct predict_flags),
     .args = {.command = "prony predict",
-             .usage = "NETWORK [WEIGHTS] DATA [options]",
+             .usage = "FILE DATA [options], or NETWORK [WEIGHTS] DATA [options]",
              .summary =
-                 "Applies a network that prony train saved to data, with or without labels. An "
-                 "ONNX file has its\nown weights. Of networks that learnt together FILE:NAME is "
-                 "one, as vae:encoder or gan:generator.",
-             .examples = "prony predict small iris.safetensors iris --out predictions.csv\n"
+                 "Applies a network that prony train saved to data, with or without labels. FILE "
+                 "is what\nprony train --out wrote, or an ONNX file. Of networks that learnt "
+                 "together NETWORK is FILE:NAME,\nas vae:encoder or gan:generator.",
+             .examples = "prony predict house.safetensors new.csv --out prices.csv\n"
+                         "prony predict small iris.safetensors iris --out predictions.csv\n"
                          "prony predict lenet lenet.safetensors images.idx --labels labels.idx\n"
                          "prony predict iris.onnx iris\n"
                          "prony predict vae:encoder vae.safetensors mnist --out codes.csv\n",

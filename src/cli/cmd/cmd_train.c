@@ -5,6 +5,8 @@
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/screen.h"
+#include "cli/show/data_notes.h"
+#include "cli/show/quality.h"
 #include "cli/unit_advice.h"
 #include "prony.h"
 
@@ -26,13 +28,14 @@ struct train_flags {
     struct prony_data_options data_options;
     double memory;
     const char *until, *out, *unit, *shape;
-    bool numbers;
+    bool numbers, classes, drop_rows;
 };
 
 /* What is needed while it runs. */
 struct training {
     const struct train_flags *flags;
     struct prony *network;
+    const struct prony_data *data;
     struct prony_progress progress;
     int32_t stage; /* of the steps that were run last */
     struct progress bar;
@@ -170,10 +173,39 @@ static bool save_is_due(const struct training *training)
            since > SAVE_SHARE * training->saving_ns;
 }
 
+static void add_flag(struct text *out, const char *flag, const char *value)
+{
+    if (!value)
+        return;
+    text_printf(out, " --%s ", flag);
+    text_add_word(out, value);
+}
+
+/* The flags that say how data is read and where it is computed: another backend would not end with
+ * the same bits. */
+static void add_how(const struct train_flags *flags, struct text *out)
+{
+    const struct prony_data_options *data = &flags->data_options;
+    const struct prony_options *options = &flags->options;
+    add_flag(out, "label", data->label);
+    add_flag(out, "labels", data->labels);
+    add_flag(out, "drop", data->drop);
+    add_flag(out, "encode", data->encode);
+    add_flag(out, "fill", data->fill);
+    text_add(out, flags->drop_rows ? " --drop-rows" : "");
+    text_add(out, flags->numbers ? " --numbers" : "");
+    text_add(out, flags->classes ? " --classes" : "");
+    if (flags->memory > 0)
+        text_printf(out, " --memory %g", flags->memory);
+    add_flag(out, "backend", options->backend);
+    if (options->threads)
+        text_printf(out, " --threads %d", options->threads);
+    add_flag(out, "precision", options->precision);
+}
+
 static enum status stop(struct training *training)
 {
     const struct train_flags *flags = training->flags;
-    const struct prony_options *options = &flags->options;
     int64_t epoch = training->progress.epoch;
     progress_end(&training->bar);
     if (!flags->out)
@@ -181,20 +213,7 @@ static enum status stop(struct training *training)
              epoch);
     TRY(save(training));
     struct text how = {0}; /* what the data was read with must be said again */
-    if (flags->data_options.label)
-        text_printf(&how, " --label %s", flags->data_options.label);
-    if (flags->data_options.labels)
-        text_printf(&how, " --labels %s", flags->data_options.labels);
-    if (flags->numbers)
-        text_add(&how, " --numbers");
-    if (flags->memory > 0)
-        text_printf(&how, " --memory %g", flags->memory);
-    if (options->backend) /* another one would not end with the same bits, nor would the rest */
-        text_printf(&how, " --backend %s", options->backend);
-    if (options->threads)
-        text_printf(&how, " --threads %d", options->threads);
-    if (options->precision)
-        text_printf(&how, " --precision %s", options->precision);
+    add_how(flags, &how);
     enum status status = status_fail(
         STATUS_INTERRUPTED, __FILE__, __LINE__,
         "interrupted after epoch %" PRId64 "; saved. To go on: prony train %s %s%s --resume %s "
@@ -241,6 +260,30 @@ static enum status run(struct training *training)
     return STATUS_OK;
 }
 
+static int take_rows(void *context, const struct prony_prediction *prediction)
+{
+    return (int)quality_add(context, prediction);
+}
+
+/* What the test rows say, in the unit of the data; else what the loss is. The last line is the
+ * result. */
+static enum status print_test(const struct training *training, const struct prony_score *test)
+{
+    struct quality quality = {0};
+    enum status status;
+    TRY_OR(done, quality_open(&quality, training->network, training->data));
+    TRY_OR(done, prony_test(training->network, take_rows, &quality));
+    if (quality_known(&quality))
+        quality_print(&quality, "test ");
+    else if (test->accuracy >= 0)
+        printf("test accuracy %.1f %%\n", 100 * test->accuracy);
+    else
+        printf("test loss %.6g\n", test->loss);
+done:
+    quality_close(&quality);
+    return status;
+}
+
 static enum status finish(struct training *training)
 {
     const struct prony_progress *progress = &training->progress;
@@ -253,12 +296,9 @@ static enum status finish(struct training *training)
         TRY(save(training));
         printf("saved to %s\n", training->flags->out);
     }
-    if (!test.samples)
-        printf("no test: no row was kept for it\n");
-    else if (test.accuracy >= 0)
-        printf("test accuracy %.1f %%\n", 100 * test.accuracy);
-    else
-        printf("test loss %.6g\n", test.loss);
+    if (test.samples)
+        return print_test(training, &test);
+    printf("no test: no row was kept for it\n");
     return STATUS_OK;
 }
 
@@ -316,7 +356,7 @@ static enum status check_out(const struct train_flags *flags)
 static enum status train(const struct cli *cli, const struct train_flags *flags,
                          struct prony *network, struct prony_data *data)
 {
-    struct training training = {.flags = flags, .network = network};
+    struct training training = {.flags = flags, .network = network, .data = data};
     if (flags->out)
         TRY(check_out(flags));
     TRY(prony_begin(network, data, &flags->course));
@@ -325,6 +365,37 @@ static enum status train(const struct cli *cli, const struct train_flags *flags,
     advise(cli, &training);
     TRY(run(&training));
     return finish(&training);
+}
+
+/* What mlp:auto means for the data; what was not said is chosen with it. A tenth of the rows is
+ * held out, which says when it is enough. */
+static enum status choose_network(const struct cli *cli, struct train_flags *flags,
+                                  struct prony_data *data)
+{
+    enum { EPOCHS = 1000, PATIENCE = 40, BATCHES = 32, BATCH_LEAST = 8, BATCH_MOST = 128 };
+    struct prony_course *course = &flags->course;
+    const int64_t rows = prony_data_rows(data);
+    TRY(prony_data_network(data, &flags->network));
+    if (course->resume)
+        return STATUS_OK;
+    if (!flags->options.optimiser)
+        flags->options.optimiser = "adam";
+    if (!args_given(cli->args, &cli->found, "batch")) {
+        course->batch = BATCH_LEAST;
+        while (course->batch < BATCH_MOST && course->batch < rows / BATCHES)
+            course->batch *= 2;
+    }
+    if (!args_given(cli->args, &cli->found, "epochs"))
+        course->epochs = EPOCHS;
+    if (!args_given(cli->args, &cli->found, "patience"))
+        course->patience = PATIENCE;
+    if (course->validate == 0)
+        course->validate = 0.1;
+    printf("mlp:auto is %s, %s, %s; it stops when %" PRId64
+           " epochs bring nothing to the %g %% held out\n",
+           flags->network, prony_data_classes(data, 0) ? "cross-entropy" : "mean squared error",
+           flags->options.optimiser, course->patience, 100 * course->validate);
+    return STATUS_OK;
 }
 
 static enum status run_train(struct cli *cli, void *given)
@@ -337,11 +408,20 @@ static enum status run_train(struct cli *cli, void *given)
     flags->network = cli->found.positional[0];
     flags->data = cli->found.positional[1];
     flags->data_options.numbers = flags->numbers;
+    flags->data_options.classes = flags->classes;
+    flags->data_options.drop_rows = flags->drop_rows;
     flags->data_options.memory_bytes = (uint64_t)(flags->memory * 1e6);
     TRY(check_flags(cli, flags));
     TRY(cli_unit(cli, flags->unit, &flags->options.backend));
-    TRY_OR(done, prony_open(flags->network, &flags->options, &network));
+    const bool automatic = text_equal(flags->network, "mlp:auto");
+    if (!automatic)
+        TRY_OR(done, prony_open(flags->network, &flags->options, &network));
     TRY_OR(done, prony_data_open(flags->data, &flags->data_options, &data));
+    data_notes_print(flags->data, data);
+    if (automatic) {
+        TRY_OR(done, choose_network(cli, flags, data));
+        TRY_OR(done, prony_open(flags->network, &flags->options, &network));
+    }
     status = train(cli, flags, network, data);
 done:
     prony_close(network);
@@ -361,9 +441,18 @@ static const struct arg rows[] = {
 #define PRONY_SPOKEN(name, meaning, help) {AT(name), meaning, help},
 #include "prony_settings.def"
     {CLI_LABEL(struct train_flags)},
+    {CLI_TARGET(struct train_flags)},
     {CLI_LABELS(struct train_flags)},
     {CLI_MEMORY(struct train_flags)},
     {AT(numbers), NULL, "labels are numbers, even if they look like classes"},
+    {AT(classes), NULL, "labels are classes, even if they look like numbers"},
+    {ARG_NAMED("drop", struct train_flags, data_options.drop), "COLUMN,…", "of CSV, left out"},
+    {ARG_NAMED("encode", struct train_flags, data_options.encode), "COLUMN,…",
+     "of CSV, texts: COLUMN=onehot or =code says how (by their number)"},
+    {ARG_NAMED("fill", struct train_flags, data_options.fill), "VALUE",
+     "mean, median, zero or a number where one is missing in CSV"},
+    {ARG_NAMED("drop-rows", struct train_flags, drop_rows), NULL,
+     "rows of CSV with missing values are left out"},
     {CLI_BACKEND(struct train_flags)},
     {CLI_UNIT(struct train_flags)},
     {CLI_THREADS(struct train_flags)},

@@ -1,0 +1,235 @@
+/* quality.c: see quality.h. */
+#include "cli/show/quality.h"
+
+#include "base/memory.h"
+#include "base/plain.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+enum { CLASSES_SHOWN = 32, CONFUSION_SHOWN = 8, NAME_SHOWN = 16, TARGETS_SHOWN = 8 };
+
+enum status quality_open(struct quality *quality, const struct prony *network,
+                         const struct prony_data *data)
+{
+    const size_t count = (size_t)prony_classes(network);
+    *quality = (struct quality){.network = network,
+                                .data = data,
+                                .class_count = (int32_t)count,
+                                .targets = prony_data_targets(data)};
+    if (count && prony_data_classes(data, 0))
+        NEED(quality->cells = mem_array(count * count, sizeof *quality->cells));
+    if (prony_data_numbers(data, 0))
+        NEED(quality->numbers = mem_array((size_t)quality->targets, sizeof *quality->numbers));
+    return STATUS_OK;
+}
+
+void quality_close(struct quality *quality)
+{
+    mem_free(quality->cells);
+    mem_free(quality->numbers);
+    mem_free(quality->is);
+    *quality = (struct quality){0};
+}
+
+static int64_t row_of(const struct prony_prediction *prediction, int64_t index)
+{
+    return prediction->list ? (int64_t)prediction->list[index] : prediction->first + index;
+}
+
+static void add_classes(struct quality *quality, const struct prony_prediction *prediction)
+{
+    const int32_t *said = prediction->classes;
+    for (int64_t row = 0; row < prediction->rows; row++) {
+        const int32_t *is = prony_data_classes(quality->data, row_of(prediction, row));
+        for (int32_t i = 0; i < prediction->places; i++, said++) {
+            quality->cells[is[i] * quality->class_count + *said]++;
+            quality->right += is[i] == *said;
+            quality->answers++;
+        }
+    }
+}
+
+static enum status add_numbers(struct quality *quality, const struct prony_prediction *prediction)
+{
+    const float *said = prediction->outputs;
+    const int32_t targets = quality->targets;
+    if (quality->rows + prediction->rows > quality->room) {
+        const int64_t room = 2 * quality->room + prediction->rows;
+        float *is = mem_grow(quality->is, (size_t)room, (size_t)targets * sizeof *is);
+        NEED(is);
+        quality->is = is;
+        quality->room = room;
+    }
+    for (int64_t row = 0; row < prediction->rows; row++, quality->rows++) {
+        const float *is = prony_data_numbers(quality->data, row_of(prediction, row));
+        for (int32_t i = 0; i < targets; i++, said++) {
+            const double off = (double)*said - (double)is[i];
+            quality->numbers[i].squares += off * off;
+            quality->numbers[i].off += fabs(off);
+            quality->is[quality->rows * targets + i] = is[i];
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status quality_add(struct quality *quality, const struct prony_prediction *prediction)
+{
+    if (quality->cells && prediction->classes && quality->targets == prediction->places)
+        add_classes(quality, prediction);
+    else if (quality->numbers && !prediction->classes && quality->targets == prediction->width)
+        return add_numbers(quality, prediction);
+    return STATUS_OK;
+}
+
+bool quality_known(const struct quality *quality)
+{
+    return quality->answers || quality->rows;
+}
+
+static void print_name(const char *name, int width, bool left)
+{
+    char shown[NAME_SHOWN + 1];
+    plain_copy(shown, sizeof shown, name);
+    printf(left ? "%-*s" : "%*s", width, shown);
+}
+
+/* Rows that are of the class, and rows that were said to be. */
+static void count_class(const struct quality *quality, int32_t class, int64_t *is, int64_t *said)
+{
+    *is = *said = 0;
+    for (int32_t i = 0; i < quality->class_count; i++) {
+        *is += quality->cells[class * quality->class_count + i];
+        *said += quality->cells[i * quality->class_count + class];
+    }
+}
+
+/* A share, or "-" where there is nothing to share. */
+static void print_share(int64_t part, int64_t whole)
+{
+    if (whole)
+        printf("  %7.1f %%", 100 * (double)part / (double)whole);
+    else
+        printf("  %9s", "-");
+}
+
+/* Precision: of those that were said to be of the class, how many are. Recall: of those that are,
+ * how many were found. F1: their harmonic mean. */
+static void print_classes(const struct quality *quality)
+{
+    printf("\n%-*s  %9s  %9s  %9s  %8s\n", NAME_SHOWN, "class", "precision", "recall", "F1",
+           "rows");
+    for (int32_t i = 0; i < quality->class_count; i++) {
+        const int64_t right = quality->cells[i * quality->class_count + i];
+        int64_t is, said;
+        count_class(quality, i, &is, &said);
+        print_name(prony_class(quality->network, i), NAME_SHOWN, true);
+        print_share(right, said);
+        print_share(right, is);
+        print_share(2 * right, is + said);
+        printf("  %8" PRId64 "\n", is);
+    }
+}
+
+/* Rows: what it is. Columns: what was said. */
+static void print_confusion(const struct quality *quality)
+{
+    enum { WIDTH = 8 };
+    const int32_t count = quality->class_count;
+    printf("\n%-*s", NAME_SHOWN, "is \\ said");
+    for (int32_t i = 0; i < count; i++) {
+        char shown[WIDTH];
+        plain_copy(shown, sizeof shown, prony_class(quality->network, i));
+        printf("%*s", WIDTH, shown);
+    }
+    printf("\n");
+    for (int32_t i = 0; i < count; i++) {
+        print_name(prony_class(quality->network, i), NAME_SHOWN, true);
+        for (int32_t k = 0; k < count; k++)
+            printf("%*" PRId64, WIDTH, quality->cells[i * count + k]);
+        printf("\n");
+    }
+}
+
+static void print_classified(const struct quality *quality, const char *word)
+{
+    int32_t frequent = 0;
+    int64_t most = 0, is, said;
+    for (int32_t i = 0; i < quality->class_count; i++) {
+        count_class(quality, i, &is, &said);
+        if (is > most) {
+            most = is;
+            frequent = i;
+        }
+    }
+    if (quality->class_count <= CONFUSION_SHOWN)
+        print_confusion(quality);
+    if (quality->class_count <= CLASSES_SHOWN)
+        print_classes(quality);
+    char name[NAME_SHOWN + 1];
+    plain_copy(name, sizeof name, prony_class(quality->network, frequent));
+    printf("\nbaseline: %.1f %% by always saying %s, the most frequent class\n",
+           100 * (double)most / (double)quality->answers, name);
+    printf("%saccuracy %.1f %%\n", word, 100 * (double)quality->right / (double)quality->answers);
+}
+
+/* What always saying the mean of these rows would be off. */
+static struct quality_number baseline(const struct quality *quality, int32_t target)
+{
+    struct quality_number sums = {0};
+    double mean = 0;
+    for (int64_t row = 0; row < quality->rows; row++)
+        mean += (double)quality->is[row * quality->targets + target] / (double)quality->rows;
+    for (int64_t row = 0; row < quality->rows; row++) {
+        const double off = (double)quality->is[row * quality->targets + target] - mean;
+        sums.squares += off * off;
+        sums.off += fabs(off);
+    }
+    return sums;
+}
+
+/* 1: all is said right; 0: as good as the mean; NaN: all rows are the same. */
+static double share_explained(double squares, double all)
+{
+    return all > 0 ? 1 - squares / all : (double)NAN;
+}
+
+static void print_target(const struct quality *quality, int32_t target, double *explained)
+{
+    const struct quality_number *sums = &quality->numbers[target], mean = baseline(quality, target);
+    const double rows = (double)quality->rows;
+    const char *name = prony_target(quality->network, target);
+    *explained = share_explained(sums->squares, mean.squares);
+    printf("\n");
+    print_name(name ? name : "number", NAME_SHOWN, true);
+    printf("  %12s  %15s\n", "network", "always the mean");
+    printf("%-*s  %12.6g  %15.6g\n", NAME_SHOWN, "RMSE", sqrt(sums->squares / rows),
+           sqrt(mean.squares / rows));
+    printf("%-*s  %12.6g  %15.6g\n", NAME_SHOWN, "MAE", sums->off / rows, mean.off / rows);
+}
+
+static void print_numbers(const struct quality *quality, const char *word)
+{
+    double explained, sum = 0;
+    for (int32_t i = 0; i < quality->targets; i++) {
+        const struct quality_number mean = baseline(quality, i);
+        explained = share_explained(quality->numbers[i].squares, mean.squares);
+        if (i < TARGETS_SHOWN)
+            print_target(quality, i, &explained);
+        if (i < TARGETS_SHOWN && quality->targets > 1)
+            printf("%-*s  %12.4g  %15d\n", NAME_SHOWN, "R²", explained, 0);
+        sum += explained;
+    }
+    printf("\n%sR² %.3f%s\n", word, sum / quality->targets,
+           quality->targets > 1 ? ", the mean of all targets" : "");
+}
+
+void quality_print(const struct quality *quality, const char *word)
+{
+    if (quality->answers)
+        print_classified(quality, word);
+    else if (quality->rows)
+        print_numbers(quality, word);
+}
