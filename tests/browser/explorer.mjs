@@ -18,12 +18,14 @@ const near = (a, b) => Math.abs(a - b) <= 1e-9 * Math.abs(b);
 const PLAIN = "threads=1&workers=1&server=box"; // one configuration at each point
 
 export const explorerTests = {
-  async first_view_draws_a_chart({ open }) {
+  async first_view_is_one_machine_that_mixes_nothing({ open }) {
     const page = await open("/?view=explorer");
     await settled(page);
-    assert.equal(await page.textContent("h1"), "Throughput by batch, per framework and backend");
-    assert.match(await page.textContent(".subtitle"), /^model large · phase training · \d+ results$/);
-    assert.match(await page.textContent("#store"), /results · newest 15 Nov 2026/);
+    assert.equal(await page.textContent("h1"), "Throughput by batch: large, training, 1 thread, CPU, box");
+    assert.match(await page.textContent(".subtitle"), /^20 results, median at each point · higher is better$/);
+    assert.equal(await page.$("#warning"), null);
+    for (const axis of ["server", "model", "phase", "threads", "workers"])
+      assert.ok(await page.$(`#active-${axis}`), `${axis} is not held still`);
     for (const series of [1, 2, 3, 4])
       assert.ok((await pixelsOf(page, `--series-${series}`)) > 200, `series ${series} is not drawn`);
     assert.ok(page.url().includes("y=throughput&x=batch"), "the address does not say what is shown");
@@ -100,9 +102,8 @@ export const explorerTests = {
     const first = await open("/?view=explorer");
     await first.selectOption("#y", "time_median");
     await first.waitForFunction(() => document.title.startsWith("Time median"));
-    await first.click("#filter-threads > summary");
-    await first.check("#filter-threads-1");
-    await changedTo(first, "threads=1");
+    await first.check("#filter-framework-prony");
+    await changedTo(first, "framework=prony");
     await first.click("#kind-bar");
     await changedTo(first, "chart=bar");
     await first.uncheck("#log-y");
@@ -114,23 +115,26 @@ export const explorerTests = {
     assert.equal(await second.title(), await first.title());
     assert.equal(await second.getAttribute("#kind-bar", "aria-pressed"), "true");
     assert.equal(await second.isChecked("#log-y"), false);
-    assert.equal(await second.isChecked("#filter-threads-1"), true);
+    assert.equal(await second.isChecked("#filter-framework-prony"), true);
     assert.equal(second.url(), first.url());
   },
 
   async every_chart_draws_with_and_without_logarithms({ open }) {
     const page = await open(`/?y=time_median&x=batch&group=framework,backend&phase=training&${PLAIN}&log=xy`);
-    for (const kind of await page.$$eval("#kind button", (buttons) => buttons.map(({ id }) => id))) {
+    const kinds = await page.$$eval("#kind button", (buttons) => buttons.map(({ id }) => id));
+    assert.deepEqual(kinds, ["kind-line", "kind-dot", "kind-bar", "kind-box"]);
+    for (const kind of kinds) {
       await page.click(`#${kind}`);
       await changedTo(page, `chart=${kind.replace("kind-", "")}`);
-      await settled(page);
-      assert.ok((await pixelsOf(page, "--series-4")) > 50, `${kind} draws nothing`);
-      await page.click("#log-y");
-      await page.waitForFunction(() => !location.search.includes("log=xy"));
-      await settled(page);
-      assert.ok((await pixelsOf(page, "--series-4")) > 50, `${kind} draws nothing without logarithms`); // the largest
-      await page.click("#log-y");
-      await changedTo(page, "log=xy");
+      for (const log of ["xy", "x"]) {
+        await page.setChecked("#log-y", log === "xy");
+        await page.waitForFunction((now) => new URLSearchParams(location.search).get("log") === now, log);
+        await changedTo(page, "log=");
+        await settled(page);
+        assert.ok((await pixelsOf(page, "--series-4")) > 50, `${kind} draws nothing with log=${log}`); // the largest
+        const dots = kind === "kind-bar" && log === "xy"; // bars have nothing to stand on there
+        assert.equal(await page.getAttribute(`#${dots ? "kind-dot" : kind}`, "aria-pressed"), "true");
+      }
     }
   },
 
@@ -138,23 +142,32 @@ export const explorerTests = {
     const page = await open(`/?y=throughput&x=batch&group=framework,backend&phase=training&${PLAIN}&log=xy`);
     await settled(page);
     const png = await saved(page, "#chart-png");
-    assert.equal(png.name, "throughput-by-batch-per-framework-and-backend.png");
+    assert.equal(png.name, "throughput-by-batch-large-training-1-thread-cpu-box.png");
     assert.equal(png.bytes.subarray(1, 4).toString(), "PNG");
-    const width = await page.$eval(".chart", (chart) => chart.clientWidth);
-    assert.equal(png.bytes.readUInt32BE(16), 2 * width);
+    assert.ok(png.bytes.readUInt32BE(16) >= 2 * 960, "too small to be shown");
     const svg = (await saved(page, "#chart-svg")).bytes.toString("utf8");
     const elsewhere = await page.context().newPage(); // where no policy forbids the file its styles
     const drawn = await elsewhere.evaluate((text) => {
       const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
       return {
         wrong: parsed.querySelector("parsererror") !== null,
-        words: parsed.documentElement.textContent,
+        words: [...parsed.querySelectorAll("text")].map((one) => one.textContent),
         paths: parsed.querySelectorAll("path").length,
       };
     }, svg);
     assert.equal(drawn.wrong, false);
-    assert.match(drawn.words, /throughput \(samples\/s\).*prony · simd/s);
     assert.ok(drawn.paths > 20, "too little is drawn");
+    for (const words of [
+      "Throughput by batch: large, training, 1 thread, CPU, box",
+      "Filters: phase training · threads 1 · workers 1 · server box",
+      "throughput (samples/s)",
+      "prony, simd",
+      "prony, ref",
+      "numpy",
+      "python-list",
+    ])
+      assert.ok(drawn.words.includes(words), `the file lacks "${words}": ${drawn.words}`);
+    assert.ok(drawn.words.some((words) => /^Source: prony \d.*store\.db, 20 results/.test(words)));
     const csv = readCsv((await saved(page, "#chart-csv")).bytes);
     assert.equal(csv.length, (await rowsOf(page)).length);
     assert.deepEqual(Object.keys(csv[0]), [
@@ -175,11 +188,12 @@ export const explorerTests = {
     );
     await settled(page);
     const box = await (await page.$(".chart canvas")).boundingBox();
-    await page.mouse.move(box.x + box.width / 2, box.y + box.height * 0.7);
-    await page.mouse.move(box.x + box.width / 2 + 4, box.y + box.height * 0.7);
+    const [x, y] = [box.x + box.width / 2, box.y + box.height * 0.42]; // the one bar, which lies
+    await page.mouse.move(x, y);
+    await page.mouse.move(x + 4, y);
     await page.waitForSelector(".tip");
     assert.match(await page.textContent(".tip"), /phase training.*784 samples\/s.*1 result/);
-    await page.mouse.click(box.x + box.width / 2 + 4, box.y + box.height * 0.7);
+    await page.mouse.click(x + 4, y);
     await page.waitForSelector("#histogram-title");
     const said = await page.textContent("main");
     assert.match(said, /prony bench large .*--framework numpy/);

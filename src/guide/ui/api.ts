@@ -227,6 +227,7 @@ export interface Scaling {
 
 export interface Machine {
   server: string;
+  title?: string; // the name people know it by
   unit_names: string[];
   records: number;
   newest: string | null;

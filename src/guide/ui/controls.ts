@@ -2,9 +2,14 @@
 // keeps the focus when the form is made anew.
 
 import { attributed, element, type Child } from "./dom";
-import { label } from "./format";
+import { label, sentence } from "./format";
 
 export type Option = string | [value: string, title: string];
+
+export interface OptionGroup {
+  title: string;
+  options: Option[];
+}
 
 const valueOf = (option: Option) => (typeof option === "string" ? option : option[0]);
 const titleOf = (option: Option) => (typeof option === "string" ? label(option) : option[1]);
@@ -18,19 +23,38 @@ export function field(id: string, title: string, control: HTMLElement, hint = ""
   return element("div", { className: "field" }, ...parts);
 }
 
+function optionsOf(options: Option[], chosen: string): HTMLOptionElement[] {
+  return options.map((option) =>
+    element("option", { value: valueOf(option), selected: valueOf(option) === chosen }, titleOf(option)),
+  );
+}
+
 export function select(
   id: string,
   options: Option[],
   chosen: string,
   onChoose: (value: string) => void,
 ): HTMLSelectElement {
+  return groupedSelect(id, [{ title: "", options }], chosen, onChoose);
+}
+
+// The same with headings between the options; a group without a title has none.
+export function groupedSelect(
+  id: string,
+  groups: OptionGroup[],
+  chosen: string,
+  onChoose: (value: string) => void,
+): HTMLSelectElement {
   // What the address asks for is shown even where this version does not know it.
-  const all = options.some((option) => valueOf(option) === chosen) ? options : [chosen, ...options];
+  const known = groups.some(({ options }) => options.some((option) => valueOf(option) === chosen));
   const made = element(
     "select",
     { id },
-    ...all.map((option) =>
-      element("option", { value: valueOf(option), selected: valueOf(option) === chosen }, titleOf(option)),
+    ...(known ? [] : optionsOf([chosen], chosen)),
+    ...groups.flatMap(({ title, options }): HTMLElement[] =>
+      title
+        ? [element("optgroup", { label: sentence(title) }, ...optionsOf(options, chosen))]
+        : optionsOf(options, chosen),
     ),
   );
   made.addEventListener("change", () => onChoose(made.value));

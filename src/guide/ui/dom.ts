@@ -52,7 +52,7 @@ function focusIn(place: HTMLElement): () => void {
   };
 }
 
-// Replaces what is in a place. What had the focus, was open or was scrolled is so again.
+// Replaces what is in a place. What had the focus, was open, was scrolled or was searched is so again.
 export function refill(place: HTMLElement, children: Child[]): void {
   const refocus = focusIn(place);
   const old = [...place.querySelectorAll<HTMLElement>("[id]")];
@@ -64,10 +64,19 @@ export function refill(place: HTMLElement, children: Child[]): void {
   const scrolled = old
     .filter((one) => one.scrollTop > 0 || one.scrollLeft > 0)
     .map((one) => [one.id, one.scrollTop, one.scrollLeft] as const);
+  const searched = old
+    .filter((one) => one instanceof HTMLInputElement && one.type === "search")
+    .map((one) => [one.id, (one as HTMLInputElement).value] as const);
   place.replaceChildren(...children.filter((child) => child !== null && child !== false));
   for (const [id, was] of open) {
     const one = document.getElementById(id);
     if (one instanceof HTMLDetailsElement) one.open = was;
+  }
+  for (const [id, value] of searched) {
+    const one = document.getElementById(id);
+    if (!value || !(one instanceof HTMLInputElement)) continue;
+    one.value = value;
+    one.dispatchEvent(new Event("input"));
   }
   for (const [id, top, left] of scrolled) document.getElementById(id)?.scrollTo(left, top);
   refocus();

@@ -3,8 +3,10 @@
 
 import type { Catalogue, Count, Filters, Values } from "./api";
 import { check, choice, linkButton, toggled } from "./controls";
-import { element, type Child } from "./dom";
-import { label, list, name, sentence } from "./format";
+import { attributed, element, type Child } from "./dom";
+import { label, list, sentence } from "./format";
+import { valueName } from "./naming";
+import { compareValues } from "./order";
 
 interface FilterPanel {
   id: string; // tells the filters of two selections on one page apart
@@ -33,26 +35,39 @@ function titleOf(axis: string, filters: Filters): string {
   return scaling === "strong" ? "Batch of all workers" : scaling === "weak" ? "Batch of one worker" : "Batch";
 }
 
-// What can be listed without burying the rest, in the order in which it came; the chosen ones always.
-function listedOf(counts: Count[], chosen: string[]): Count[] {
+// What can be listed without burying the rest, in its natural order; the chosen ones always.
+function listedOf(axis: string, counts: Count[], chosen: string[]): Count[] {
   const known = counts.filter((count) => chosen.includes(filterText(count)));
   const gone = chosen.filter((value) => !known.some((count) => filterText(count) === value));
   const frequent = [...counts].sort((a, b) => b.count - a.count).slice(0, VALUES);
   const shown = counts.filter((count) => frequent.includes(count) || known.includes(count));
-  return [...shown, ...gone.map((value) => ({ value, count: 0 }))];
+  return [...shown, ...gone.map((value) => ({ value, count: 0 }))].sort((a, b) =>
+    compareValues(a.value, b.value, axis),
+  );
 }
 
-function filterGroup(axis: string, counts: Count[], { id, filters, change }: FilterPanel): HTMLElement {
+// All that the search leaves, or none: then the axis is no filter.
+function allOrNone(axis: string, listed: Count[], boxes: HTMLElement[], { id, change }: FilterPanel): HTMLElement {
+  const put = (values: string[]) => change((now) => withFilter(now, axis, values));
+  const all = () => put(listed.filter((_, at) => !boxes[at]?.hidden).map(filterText));
+  return element(
+    "div",
+    { className: "all-none" },
+    linkButton(`${id}-${axis}-all`, "All", all, `Choose every ${label(axis)} that is listed`),
+    linkButton(`${id}-${axis}-none`, "None", () => put([]), `Choose no ${label(axis)}`),
+  );
+}
+
+function filterGroup(axis: string, counts: Count[], panel: FilterPanel): HTMLElement {
+  const { id, filters, change } = panel;
   const chosen = filters[axis] ?? [];
-  const listed = listedOf(counts, chosen);
+  const listed = listedOf(axis, counts, chosen);
   const boxes = listed.map((count) => {
     const value = filterText(count);
-    const put = (on: boolean) => 
-      change((now) => withFilter(now, axis, toggled(now[axis] ?? [], value, on)));
-    return check(`${id}-${axis}-${value}`, name(count.value), chosen.includes(value), put, count.count);
+    const put = (on: boolean) => change((now) => withFilter(now, axis, toggled(now[axis] ?? [], value, on)));
+    const title = valueName(axis, count.value);
+    return check(`${id}-${axis}-${value}`, title, chosen.includes(value), put, count.count);
   });
-  if (counts.length > VALUES)
-    boxes.push(element("p", { className: "hint" }, `The ${VALUES} most frequent of ${counts.length}.`));
   const summary = element(
     "summary",
     {},
@@ -63,7 +78,11 @@ function filterGroup(axis: string, counts: Count[], { id, filters, change }: Fil
     "fieldset",
     { id: `${id}-${axis}-values`, className: "filter" },
     element("legend", { className: "unseen" }, titleOf(axis, filters)),
+    listed.length > 2 ? allOrNone(axis, listed, boxes, panel) : null,
     ...boxes,
+    counts.length > VALUES
+      ? element("p", { className: "hint" }, `The ${VALUES} most frequent of ${counts.length}.`)
+      : null,
   );
   return element(
     "details",
@@ -71,6 +90,49 @@ function filterGroup(axis: string, counts: Count[], { id, filters, change }: Fil
     summary,
     group,
   );
+}
+
+// Leaves the axes and values whose names have the text in them.
+function search(folds: HTMLElement[], text: string): void {
+  const wanted = text.trim().toLowerCase();
+  const has = (one: Element | null) => (one?.textContent ?? "").toLowerCase().includes(wanted);
+  for (const fold of folds) {
+    const whole = has(fold.querySelector("summary"));
+    const rows = [...fold.querySelectorAll<HTMLElement>(".check")];
+    for (const row of rows) row.hidden = !whole && !has(row.querySelector(".check-name"));
+    fold.hidden = rows.length > 0 && rows.every((row) => row.hidden);
+    if (wanted && !fold.hidden) fold.setAttribute("open", "");
+  }
+}
+
+function searchField(id: string, folds: HTMLElement[]): Child {
+  if (folds.length < 3) return null;
+  const input = element("input", { type: "search", id: `${id}-search`, placeholder: "Find an axis or a value" });
+  input.addEventListener("input", () => search(folds, input.value));
+  return attributed(input, { "aria-label": "Find a filter", autocomplete: "off" });
+}
+
+// The filters that hold, each with a way to take it off.
+export function activeFilters(filters: Filters, change: FilterPanel["change"]): Child {
+  const axes = Object.keys(filters);
+  if (axes.length === 0) return null;
+  const chips = axes.map((axis) => {
+    const words = list((filters[axis] ?? []).map((value) => valueName(axis, value)), "or");
+    const chip = element(
+      "button",
+      { type: "button", className: "chip active", id: `active-${axis}` },
+      element("span", { className: "chip-axis" }, label(axis)),
+      ` ${words} `,
+      element("span", { className: "cross", ariaHidden: "true" }, "×"),
+    );
+    chip.addEventListener("click", () => change((now) => withFilter(now, axis, [])));
+    return attributed(chip, { "aria-label": `Take off the filter ${label(axis)} ${words}` });
+  });
+  const clear = axes.length > 1 ? linkButton("active-clear", "Clear all", () => change(() => ({}))) : null;
+  return attributed(element("div", { className: "active-filters", id: "active" }, ...chips, clear), {
+    role: "group",
+    "aria-label": "Filters that hold",
+  });
 }
 
 // A computed axis that says no more than the one it is computed from (the effective batch of one
@@ -120,7 +182,7 @@ function scalingField({ id, values, filters, change }: FilterPanel): Child {
 function sameThroughout({ values, filters }: FilterPanel): string {
   return Object.entries(values)
     .filter(([axis, counts]) => counts.length === 1 && counts[0]?.value !== null && !filters[axis])
-    .map(([axis, counts]) => `${label(axis)} ${name(counts[0]?.value ?? null)}`)
+    .map(([axis, counts]) => `${label(axis)} ${valueName(axis, counts[0]?.value ?? null)}`)
     .join(" · ");
 }
 
@@ -135,10 +197,12 @@ export function filterFields(panel: FilterPanel, title = "Filters"): Child[] {
   );
   clear.disabled = chosen.length === 0;
   const same = sameThroughout(panel);
+  const folds = choosable(values, filters).map(([axis, counts]) => filterGroup(axis, counts, panel));
   return [
     element("div", { className: "filters-title" }, element("h2", {}, title), clear),
+    searchField(id, folds),
     scalingField(panel),
-    ...choosable(values, filters).map(([axis, counts]) => filterGroup(axis, counts, panel)),
+    ...folds,
     same ? element("p", { className: "hint same" }, `The same in all of these: ${same}`) : null,
   ];
 }
@@ -146,6 +210,6 @@ export function filterFields(panel: FilterPanel, title = "Filters"): Child[] {
 // For a line under a title: model large · phase training
 export function filterWords(filters: Filters): string {
   return Object.entries(filters)
-    .map(([axis, values]) => `${label(axis)} ${values.map((value) => value || "not given").join(" or ")}`)
+    .map(([axis, values]) => `${label(axis)} ${values.map((value) => valueName(axis, value || null)).join(" or ")}`)
     .join(" · ");
 }

@@ -84,10 +84,10 @@ export function sentence(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-export function list(words: string[]): string {
+export function list(words: string[], last = "and"): string {
   return words.length < 2
     ? words.join("")
-    : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
+    : `${words.slice(0, -1).join(", ")} ${last} ${words[words.length - 1]}`;
 }
 
 export function many(count: number, one: string, several = `${one}s`): string {

@@ -3,12 +3,15 @@
 
 import * as echarts from "echarts/core";
 import { BarChart, BoxplotChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
-import { GridComponent, LegendComponent, TooltipComponent } from "echarts/components";
+import { GridComponent, TooltipComponent } from "echarts/components";
 import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
 import type { EChartsCoreOption } from "echarts/core";
 
+import type { Size } from "./charts/chart";
+import { looksOf, SIGNS } from "./charts/drawing";
 import { attributed, element, type Child } from "./dom";
-import { download, fileName, saveButtons } from "./download";
+import { saveButtons } from "./download";
+import { savePng, saveSvg, type Poster } from "./poster";
 import { saveCsv, tableOf, type Listing } from "./table";
 import { readTheme, type Theme } from "./theme";
 
@@ -19,23 +22,42 @@ echarts.use([
   LineChart,
   ScatterChart,
   GridComponent,
-  LegendComponent,
   TooltipComponent,
   CanvasRenderer,
   SVGRenderer,
 ]);
 
+export type Draw = (theme: Theme, size: Size) => EChartsCoreOption;
+
+// One of several drawings of the same kind, side by side.
+export interface Panel {
+  key: string;
+  title: string;
+  draw: Draw;
+}
+
+export interface Entry {
+  key: string; // what its look hangs on
+  name: string;
+}
+
 export interface Plot<Row> {
   key: string; // a drawing of this name keeps its place from one showing to the next
   title: string;
+  constants?: string; // what holds for all of it, behind the title
   subtitle?: string;
+  filters?: string; // in words, for files; the page shows them in its controls
+  source?: string; // where the figures come from, for files
   level?: "h1" | "h2" | "h3";
   tools?: Child[]; // beside the title
   notes?: Child[]; // between title and drawing
   after?: Child[]; // between drawing and table
   low?: boolean; // not the main thing of its page
   lines?: number; // it shows so many things below each other, and is as high as they need
-  draw(theme: Theme): EChartsCoreOption;
+  legend?: Entry[]; // what the colours mean
+  ends?: boolean; // names stand at the ends of lines where there is room: then there is no legend
+  draw: Draw;
+  panels?: Panel[]; // instead of the one drawing
   onPick?(record: number): void; // a mark that stands for this result was picked
   listing: Listing<Row>;
   folded?: boolean; // the table is closed at first
@@ -44,7 +66,7 @@ export interface Plot<Row> {
 // What is to be drawn in an element.
 interface Order {
   key: string;
-  draw: (theme: Theme) => EChartsCoreOption;
+  draw: Draw;
   onPick: ((record: number) => void) | undefined;
 }
 
@@ -58,58 +80,90 @@ interface Place extends Order {
 const orders = new WeakMap<Element, Order>();
 const places = new Map<string, Place>(); // on the page, by key
 
-function exportSvg(place: Place, title: string): void {
-  const { clientWidth: width, clientHeight: height } = place.element;
-  const theme = readTheme();
-  const still = echarts.init(null, null, { renderer: "svg", ssr: true, width, height });
-  still.setOption({ ...place.draw(theme), animation: false, backgroundColor: theme.surface });
-  download(fileName(title, "svg"), "image/svg+xml", still.renderToSVGString());
-  still.dispose();
-}
+const HEIGHT = 400; // of a drawing in a file, in pixels, where the page does not show it
 
-function exportPng(place: Place, title: string): void {
-  const { chart } = place;
-  if (!chart) return;
-  const drawn = chart.renderToCanvas({ pixelRatio: 2, backgroundColor: readTheme().surface });
-  drawn.toBlob((blob) => {
-    if (blob) download(fileName(title, "png"), "image/png", blob);
-  }, "image/png");
-}
-
-function exportButtons<Row>({ key, title, listing }: Plot<Row>): HTMLElement {
-  const place = (act: (found: Place, named: string) => void) => {
-    const found = places.get(key);
-    if (found) act(found, title);
+function posterOf<Row>(plot: Plot<Row>): Poster {
+  const { key, title, constants, subtitle, filters, source = "Source: prony guide", legend = [], ends, panels } = plot;
+  const place = places.get(panels?.[0]?.key ?? key);
+  return {
+    title: constants ? `${title}: ${constants}` : title,
+    lines: [filters, subtitle].filter((line): line is string => Boolean(line)),
+    legend: ends && !panels ? [] : legend,
+    drawings: panels ?? [{ title: "", draw: plot.draw }],
+    height: place?.element.clientHeight ?? HEIGHT,
+    width: panels ? 0 : (place?.element.clientWidth ?? 0),
+    source,
   };
+}
+
+function exportButtons<Row>(plot: Plot<Row>): HTMLElement {
+  const { key, title, listing } = plot;
   return saveButtons(key, [
-    ["PNG", "Save the drawing as a PNG file", () => place(exportPng)],
-    ["SVG", "Save the drawing as an SVG file", () => place(exportSvg)],
+    ["PNG", "Save the drawing as a PNG file", () => savePng(posterOf(plot))],
+    ["SVG", "Save the drawing as an SVG file", () => saveSvg(posterOf(plot))],
     ["CSV", "Save the figures as a CSV file", () => saveCsv(title, listing)],
   ]);
 }
 
-function slotOf<Row>({ key, title, draw, onPick, low, lines }: Plot<Row>): HTMLElement {
-  const slot = element("div", { className: low ? "chart low" : "chart" });
-  if (lines !== undefined) slot.style.height = `${5 + 2 * Math.max(lines, 3)}rem`;
+function slotOf<Row>(plot: Plot<Row>, title: string, { key, draw }: Panel): HTMLElement {
+  const { onPick, low, lines = 0, ends, panels } = plot;
+  const slot = element("div", { className: low ? "chart low" : panels ? "chart panel" : "chart" });
+  const needed = `${5 + 2 * Math.max(lines, 3)}rem`;
+  if (lines > 0) slot.style[ends ? "minHeight" : "height"] = needed;
   orders.set(slot, { key, draw, onPick });
   return attributed(slot, { role: "img", "aria-label": `${title}. The figures are in the table below it.` });
 }
 
+function drawingOf<Row>(plot: Plot<Row>): HTMLElement {
+  const { key, title, draw, panels } = plot;
+  if (!panels) return slotOf(plot, title, { key, title, draw });
+  const figures = panels.map((panel) =>
+    element(
+      "figure",
+      { className: "panel-figure" },
+      element("figcaption", {}, panel.title),
+      slotOf(plot, `${title}, ${panel.title}`, panel),
+    ),
+  );
+  return element("div", { className: "panels", id: `${key}-panels` }, ...figures);
+}
+
+// What the colours mean: a list that wraps and has no pages.
+function legendOf<Row>({ key, legend = [], ends, panels }: Plot<Row>): Child {
+  if (legend.length < 2) return null;
+  const looks = looksOf(
+    legend.map((entry) => entry.key),
+    readTheme(),
+  );
+  const items = legend.map(({ name }, index) => {
+    const sign = element("span", { className: "swatch", ariaHidden: "true" }, SIGNS[looks[index]?.symbol ?? ""] ?? "●");
+    sign.style.color = `var(${looks[index]?.variable ?? "--text"})`;
+    return element("li", {}, sign, name);
+  });
+  const list = element("ul", { className: ends && !panels ? "legend narrow" : "legend", id: `${key}-legend` }, ...items);
+  return attributed(list, { "aria-label": "Series" });
+}
+
 export function plotCard<Row>(plot: Plot<Row>): HTMLElement {
-  const { key, title, subtitle, level = "h2", tools = [], notes = [], after = [], listing, folded } = plot;
+  const { key, title, constants, subtitle, level = "h2", tools = [], notes = [], after = [] } = plot;
   const heading = element(
     "div",
     { className: "heading" },
     element(
       "div",
       {},
-      element(level, { id: `${key}-title` }, title),
+      element(
+        level,
+        { id: `${key}-title` },
+        constants ? `${title}: ` : title,
+        constants ? element("span", { className: "constants" }, constants) : null,
+      ),
       subtitle ? element("p", { className: "subtitle" }, subtitle) : null,
     ),
     element("div", { className: "tools" }, ...tools, exportButtons(plot)),
   );
-  const table = tableOf(listing);
-  const figures = folded
+  const table = tableOf(plot.listing);
+  const figures = plot.folded
     ? element(
         "details",
         { id: `${key}-figures`, className: "figures" },
@@ -118,7 +172,16 @@ export function plotCard<Row>(plot: Plot<Row>): HTMLElement {
       )
     : table;
   return attributed(
-    element("section", { className: "card" }, heading, ...notes, slotOf(plot), ...after, figures),
+    element(
+      "section",
+      { className: "card plot" },
+      heading,
+      ...notes,
+      legendOf(plot),
+      drawingOf(plot),
+      ...after,
+      figures,
+    ),
     { "aria-labelledby": `${key}-title` },
   );
 }
@@ -128,7 +191,7 @@ function placeOrder(slot: HTMLElement, order: Order): void {
   const place = places.get(order.key);
   if (place) {
     place.element.className = slot.className;
-    place.element.style.height = slot.style.height;
+    place.element.style.cssText = slot.style.cssText;
     attributed(place.element, { "aria-label": slot.getAttribute("aria-label") ?? "" });
     slot.replaceWith(place.element);
     Object.assign(place, order);
@@ -146,6 +209,13 @@ function startChart(place: Place): echarts.ECharts {
   return chart;
 }
 
+function drawPlace(place: Place, theme: Theme): void {
+  const { clientWidth: width, clientHeight: height } = place.element;
+  place.chart ??= startChart(place);
+  place.chart.resize();
+  place.chart.setOption(place.draw(theme, { width, height }), { notMerge: true });
+}
+
 // Draws what is on the page now, and lets go of what no longer is.
 export function drawPlots(): void {
   for (const slot of document.querySelectorAll<HTMLElement>(".chart")) {
@@ -155,17 +225,17 @@ export function drawPlots(): void {
   }
   const theme = readTheme();
   for (const [key, place] of places) {
-    if (!place.element.isConnected) {
-      place.chart?.dispose();
-      places.delete(key);
+    if (place.element.isConnected) {
+      drawPlace(place, theme);
       continue;
     }
-    place.chart ??= startChart(place);
-    place.chart.setOption(place.draw(theme), { notMerge: true });
-    place.chart.resize();
+    place.chart?.dispose();
+    places.delete(key);
   }
 }
 
+// How wide names may be depends on the room there is, so drawings are made anew.
 export function resizePlots(): void {
-  for (const { chart } of places.values()) chart?.resize();
+  const theme = readTheme();
+  for (const place of places.values()) if (place.chart) drawPlace(place, theme);
 }

@@ -42,7 +42,7 @@ function histogram(bins: Bin[], scale: Scale): HTMLElement {
     low: true,
     folded: true,
     draw: (theme) => ({
-      ...base(theme, []),
+      ...base(theme),
       xAxis: {
         ...xAxisOf(theme, `time of one iteration (${scale.unit})`),
         type: "value",
@@ -109,7 +109,7 @@ function timeLine(samples: number[], median: number, scale: Scale): HTMLElement 
     low: true,
     folded: true,
     draw: (theme) => ({
-      ...base(theme, []),
+      ...base(theme),
       xAxis: {
         ...xAxisOf(theme, "sample"),
         type: "value",

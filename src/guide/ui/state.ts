@@ -14,6 +14,8 @@ export interface State extends Query {
   chart: string; // a name of charts/index.ts, or "" for the one that suits best
   logX: boolean;
   logY: boolean;
+  facet: string; // an axis: one chart for each of its values; "": one chart
+  every: boolean; // all series are drawn, not the first few
   series: Named[]; // none: one query, split by the groups alone
   edit: number; // the series whose filters are being chosen; -1: the common ones
   show: Shown;
@@ -21,13 +23,15 @@ export interface State extends Query {
   sort: string;
 }
 
-const OWN = [
+export const OWN = [
   "x",
   "y",
   "group",
   "aggregate",
   "baseline",
   "chart",
+  "facet",
+  "all",
   "log",
   "series",
   "edit",
@@ -49,6 +53,8 @@ export function defaultState(catalogue: Catalogue, status: Status): State {
     baseline: "",
     filters: {},
     chart: "",
+    facet: "",
+    every: false,
     logX: true,
     logY: true,
     series: [],
@@ -74,6 +80,8 @@ export function toParameters(state: State): URLSearchParams {
   set("show", state.show === "figures" ? "" : state.show);
   set("baseline", state.baseline);
   set("chart", state.chart);
+  set("facet", state.facet);
+  set("all", state.every ? "yes" : "");
   set("log", (state.logX ? "x" : "") + (state.logY ? "y" : ""));
   set("point", state.point > 0 ? String(state.point) : "");
   set("sort", state.sort);
@@ -106,6 +114,8 @@ export function fromParameters(parameters: URLSearchParams, catalogue: Catalogue
     aggregate: text("aggregate") || DEFAULT_AGGREGATE,
     baseline: text("baseline"),
     chart: text("chart"),
+    facet: text("facet"),
+    every: text("all") !== "",
     logX: text("log").includes("x"),
     logY: text("log").includes("y"),
     series: parameters.getAll("series").map(readSeries),

@@ -1,9 +1,11 @@
-// table.ts: figures to read, sort, copy and hear. A column knows the value, which goes into the CSV file
+// table.ts: figures to read, sort, copy and hear. On a narrow screen rows become stacks of named cells; the
+// roles keep them a table then. A column knows the value, which goes into the CSV file
 // as it is, and how it is shown.
 
 import { attributed, element, type Child } from "./dom";
 import { download, fileName } from "./download";
 import { name, sentence } from "./format";
+import { compareValues } from "./order";
 import type { Value } from "./api";
 
 export interface Column<Row> {
@@ -28,17 +30,11 @@ export interface Listing<Row> {
 
 const ROWS_SHOWN = 300;
 
-function compareValues(a: Value, b: Value): number {
-  if (a === null || b === null) return (a === null ? 1 : 0) - (b === null ? 1 : 0);
-  if (typeof a === "number" && typeof b === "number") return a - b;
-  return String(a).localeCompare(String(b), "en", { numeric: true });
-}
-
 export function sorted<Row>({ rows, columns, sort = "" }: Listing<Row>): Row[] {
   const down = sort.startsWith("-");
   const column = columns.find(({ key }) => key === sort.replace(/^-/, ""));
   if (!column) return rows;
-  const ordered = [...rows].sort((a, b) => compareValues(column.value(a), column.value(b)));
+  const ordered = [...rows].sort((a, b) => compareValues(column.value(a), column.value(b), column.key));
   return down ? ordered.reverse() : ordered;
 }
 
@@ -68,22 +64,26 @@ export function tableOf<Row>(listing: Listing<Row>): HTMLElement {
   const all = sorted(listing);
   const rows = all.slice(0, ROWS_SHOWN).map((row) => {
     const cells = columns.map((column) =>
-      element(
-        "td",
-        { className: column.number ? "number" : column.wrap ? "wrap" : "" },
-        column.show ? column.show(row) : name(column.value(row)),
+      attributed(
+        element(
+          "td",
+          { className: column.number ? "number" : column.wrap ? "wrap" : "" },
+          column.show ? column.show(row) : name(column.value(row)),
+        ),
+        { "data-title": sentence(column.title), role: "cell" },
       ),
     );
     const line = element("tr", { className: isChosen?.(row) ? "chosen" : "" }, ...cells);
-    return line;
+    return attributed(line, { role: "row" });
   });
   const table = element(
     "table",
-    { id },
+    { id, className: listing.onSort ? "stacks sorts" : "stacks" },
     element("caption", { className: "unseen" }, caption),
     element("thead", {}, element("tr", {}, ...columns.map((column) => heading(column, listing)))),
     element("tbody", {}, ...rows),
   );
+  attributed(table, { role: "table" });
   const scroll = attributed(element("div", { className: "scroll", id: `${id}-scroll`, tabIndex: 0 }, table), {
     role: "region",
     "aria-label": caption,

@@ -1,15 +1,16 @@
 // box.ts: what the samples of each point look like: least, quartiles and largest.
 
 import type { Point } from "../api";
-import { figure, label, name } from "../format";
+import { figure, label } from "../format";
 import type { Chart, Series, Sheet } from "./chart";
-import { categoriesOf, isChecked, seriesOf, xAxis, yAxis } from "./chart";
-import { base, looksOf, tipOf } from "./drawing";
+import { categoryOf, isChecked, looksIn, xAxis, yAxis } from "./chart";
+import { base, tipOf } from "./drawing";
 
 // One figure alone is a box of no height.
 const boxOf = (point: Point) => point.box ?? [point.y, point.y, point.y, point.y, point.y];
 
-function tooltipOf({ x, scale }: Sheet, series: Series) {
+function tooltipOf(sheet: Sheet, series: Series) {
+  const { x, scale } = sheet;
   return {
     formatter: ({ dataIndex }: { dataIndex: number }) => {
       const point = series.points[dataIndex];
@@ -22,7 +23,7 @@ function tooltipOf({ x, scale }: Sheet, series: Series) {
         `all within ${least} to ${largest}`,
         point.count === 1 ? "samples of 1 result" : `${point.count} results`,
       ];
-      return tipOf(series.name, `${label(x.key)} ${name(point.x)}`, `${middle} ${scale.unit}`, notes);
+      return tipOf(series.name, `${label(x.key)} ${categoryOf(sheet, point.x)}`, `${middle} ${scale.unit}`, notes);
     },
   };
 }
@@ -32,22 +33,19 @@ export const box: Chart = {
   title: "Boxes",
   suits: () => false,
   draw(sheet: Sheet) {
-    const { points, scale, theme } = sheet;
-    const all = seriesOf(points);
-    const names = all.map((series) => series.name);
-    const looks = looksOf(names, theme);
-    const places = categoriesOf(points);
+    const { series: all, places, scale, theme } = sheet;
+    const looks = looksIn(sheet);
     return {
-      ...base(theme, names),
+      ...base(theme),
       xAxis: {
         ...xAxis(sheet),
         type: "category",
-        data: places.map(name),
+        data: places.map((place) => categoryOf(sheet, place)),
         axisTick: { show: false },
         splitArea: { show: false },
       },
       yAxis: { ...yAxis(sheet), scale: true },
-      series: all.map((series, index) => ({
+      series: all.map((series) => ({
         type: "boxplot",
         name: series.name,
         boxWidth: [6, 34],
@@ -57,7 +55,7 @@ export const box: Chart = {
           itemStyle: isChecked(point) ? {} : { borderType: "dashed" },
         })),
         encode: { x: 0, y: [1, 2, 3, 4, 5] },
-        itemStyle: { color: theme.surface, borderColor: looks[index]?.colour, borderWidth: 1.8 },
+        itemStyle: { color: theme.surface, borderColor: looks.get(series.key)?.colour, borderWidth: 1.8 },
         tooltip: tooltipOf(sheet, series),
       })),
     };

@@ -45,7 +45,7 @@ export function drawCalibration(curves: Curve[], theme: Theme): EChartsCoreOptio
   const sizes = curves.flatMap(({ points }) => points.map(({ set_bytes }) => set_bytes));
   const places = [...new Set(sizes)];
   return {
-    ...base(theme, names),
+    ...base(theme),
     xAxis: {
       ...xAxisOf(theme, "working set"),
       type: "log",

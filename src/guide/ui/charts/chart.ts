@@ -8,17 +8,35 @@ import type { EChartsCoreOption } from "echarts/core";
 import type { Axis, Metric, Point, Value } from "../api";
 import { element, type Child } from "../dom";
 import { figure, label, many, name, type Scale } from "../format";
+import { namesOf, valueName, valueWords } from "../naming";
 import type { Theme } from "../theme";
-import { markStyle, tipOf, xAxisOf, yAxisOf, type Look } from "./drawing";
+import { looksOf, markStyle, SIGNS, xAxisOf, yAxisOf, type Look } from "./drawing";
+
+export interface Series {
+  key: string; // its look hangs on this
+  name: string;
+  points: Point[];
+}
+
+export interface Size {
+  width: number; // pixels
+  height: number;
+}
 
 export interface Sheet {
-  points: Point[]; // sorted by series, then x
+  series: Series[]; // what is drawn
+  keys: string[]; // of the series of all charts that stand side by side: they share their looks
+  points: Point[]; // the same, series after series
+  places: Value[]; // every value of x in its order, of all charts that stand side by side
+  range: [number, number] | null; // of y in figures, where charts share it
   aggregate: string;
   x: Axis;
   y: Metric;
   scale: Scale;
   logX: boolean;
   logY: boolean;
+  ends: boolean; // names may stand at the ends of lines
+  size: Size;
   theme: Theme;
 }
 
@@ -26,45 +44,56 @@ export interface Chart {
   name: string; // in the address
   title: string; // on its button
   suits(sheet: Sheet): boolean; // the first of index.ts that suits is the one shown unasked
+  ends?: boolean; // it has names at the ends of lines and needs a legend only where it is narrow
+  rows?(sheet: Sheet): number; // lines of text below each other, where its height follows from them
   draw(sheet: Sheet): EChartsCoreOption;
 }
 
-export interface Series {
-  name: string;
-  points: Point[];
-}
-
-export function seriesName(group: Value[]): string {
-  return group.map(name).join(" · ") || "all results";
-}
-
-const SERIES_DRAWN = 60; // more cannot be told apart, and take long
-
-// What is drawn of so many series, and a line that says what is not.
-export function drawable<One>(series: One[]): { drawn: One[]; left: Child } {
-  const drawn = series.slice(0, SERIES_DRAWN);
-  const said = `The first ${drawn.length} of ${many(series.length, "series", "series")} are drawn; filters leave fewer. The table has all of them.`;
-  return {
-    drawn,
-    left: drawn.length < series.length ? element("p", { className: "hint key", id: "left-out" }, said) : null,
-  };
-}
-
-export function seriesOf(points: Point[]): Series[] {
-  const all = new Map<string, Series>();
+export function seriesOf(points: Point[], axes: string[]): Series[] {
+  const all = new Map<string, Point[]>();
   for (const point of points) {
     const key = JSON.stringify(point.group);
-    const series = all.get(key) ?? { name: seriesName(point.group), points: [] };
-    series.points.push(point);
-    all.set(key, series);
+    all.set(key, [...(all.get(key) ?? []), point]);
   }
-  return [...all.values()];
+  const names = namesOf(
+    axes,
+    [...all.values()].map(([first]) => first?.group ?? []),
+  );
+  return [...all].map(([key, its], index) => ({ key, name: names[index] ?? key, points: its }));
 }
 
-// Numbers in their order, names as the server sorted them.
-export function categoriesOf(points: Point[]): Value[] {
-  const values = [...new Set(points.map((point) => point.x))];
-  return values.every((value) => typeof value === "number") ? values.sort((a, b) => a - b) : values;
+// The name of what a list of values stands for, by itself.
+export function seriesName(group: Value[]): string {
+  return group.map(name).join(", ") || "all results";
+}
+
+const FEW = 6; // drawn at first: more lines are a tangle
+const MOST = 60; // cannot be told apart, and take long
+
+// Those that are drawn, and how many are not: the series with most points, the best of them first.
+export function chosenSeries(all: Series[], better: Metric["better"], every: boolean): Series[] {
+  const count = every ? MOST : all.length === FEW + 1 ? FEW + 1 : FEW;
+  const sign = better === "higher" ? -1 : 1;
+  const best = ({ points }: Series) => Math.min(...points.map(({ y }) => sign * y));
+  const ranked = [...all].sort((a, b) => b.points.length - a.points.length || best(a) - best(b)).slice(0, count);
+  return all.filter((series) => ranked.includes(series));
+}
+
+// A line under a drawing that leaves series out, and the way to all of them.
+export function leftOut(drawn: number, all: number, every: boolean, onMore?: (every: boolean) => void): Child {
+  if (drawn === all && !(every && all > FEW + 1)) return null;
+  const more = element(
+    "button",
+    { type: "button", className: "link", id: "more-series" },
+    every ? `Only ${FEW}` : `+${all - drawn} more`,
+  );
+  more.addEventListener("click", () => onMore?.(!every));
+  return element(
+    "p",
+    { className: "hint key", id: "left-out" },
+    drawn < all ? `${drawn} of ${many(all, "series", "series")} are drawn; the table has all. ` : "",
+    onMore ? more : null,
+  );
 }
 
 // One result without an interval has none; that does not make it exact.
@@ -79,79 +108,203 @@ export function isChecked(point: Point): boolean {
 // What marks a point that did not run as its users run it; queryCard says what it means.
 export const HANDICAPPED = "†";
 
-export function yAxis({ y, scale, logY, theme }: Sheet) {
-  return yAxisOf(theme, `${label(y.key)}${scale.unit ? ` (${scale.unit})` : ""}`, logY);
+// Where y begins and ends when several charts share it: at a power of ten, or at zero.
+function bounds({ range, scale, logY }: Sheet) {
+  if (!range) return {};
+  const [low, high] = range.map((value) => value * scale.factor) as [number, number];
+  if (logY && low > 0) return { min: 10 ** Math.floor(Math.log10(low)), max: 10 ** Math.ceil(Math.log10(high)) };
+  const step = 10 ** Math.floor(Math.log10(Math.max(high, 1e-12)));
+  return { min: Math.min(0, low), max: Math.ceil((high * 1.02) / (step / 2)) * (step / 2) };
+}
+
+export function yAxis(sheet: Sheet) {
+  const { y, scale, logY, theme } = sheet;
+  return { ...yAxisOf(theme, `${label(y.key)}${scale.unit ? ` (${scale.unit})` : ""}`, logY), ...bounds(sheet) };
 }
 
 export function xAxis({ x, theme }: Sheet) {
   return xAxisOf(theme, label(x.key));
 }
 
-function tip({ x, scale, aggregate }: Sheet, series: Series, point: Point): HTMLElement {
-  const show = (value: number) => figure(value * scale.factor);
-  const notes = [point.count === 1 ? "1 result" : `${aggregate} of ${point.count} results`];
-  if (point.low < point.high) notes.unshift(`${show(point.low)} to ${show(point.high)}`);
-  if (!isChecked(point)) notes.push("not checked");
-  if (point.handicap !== null) notes.push(`${HANDICAPPED} ${point.handicap}`);
-  if (point.configurations > 1) notes.push(`unlike in ${point.differs.map(label).join(", ")}`);
-  return tipOf(series.name, `${label(x.key)} ${name(point.x)}`, `${show(point.y)} ${scale.unit}`, notes);
+export const categoryOf = ({ x }: Sheet, value: Value) => valueName(x.key, value);
+
+// The same where no title stands beside it: "batch 64"
+export const rowName = ({ x }: Sheet, value: Value) =>
+  typeof value === "number" ? valueWords(x.key, value) : valueName(x.key, value);
+
+export function looksIn({ keys, theme }: Sheet): Map<string, Look> {
+  const looks = looksOf(keys, theme);
+  return new Map(keys.map((key, index) => [key, looks[index] as Look]));
 }
 
-export function tooltipOf(sheet: Sheet, series: Series) {
+/* Tips: a crosshair, and what every series has there, the largest first. */
+
+const TIP_ROWS = 12;
+
+function marksOf({ scale }: Sheet, point: Point): string[] {
+  const show = (value: number) => figure(value * scale.factor);
+  return [
+    hasSpread(point) ? `${show(point.low)} to ${show(point.high)}` : "",
+    isChecked(point) ? "" : "not checked",
+    point.handicap === null ? "" : `${HANDICAPPED} ${point.handicap}`,
+    point.configurations > 1 ? `unlike in ${point.differs.map(label).join(", ")}` : "",
+  ].filter(Boolean);
+}
+
+function tipRow(sheet: Sheet, series: Series, point: Point, look: Look | undefined): HTMLElement {
+  const sign = element("span", { className: "swatch" }, SIGNS[look?.symbol ?? ""] ?? "●");
+  sign.style.color = `var(${look?.variable ?? "--text"})`;
+  return element(
+    "tr",
+    {},
+    element("td", {}, sign, series.name),
+    element(
+      "td",
+      { className: "number tip-figure" },
+      `${figure(point.y * sheet.scale.factor)} ${sheet.scale.unit}`,
+    ),
+    element("td", { className: "tip-note" }, marksOf(sheet, point).join(", ")),
+  );
+}
+
+// Every series at one place of x, the largest figure first, as the lines stand above each other.
+function tipAt(sheet: Sheet, place: Value): HTMLElement {
+  const looks = looksIn(sheet);
+  const found = sheet.series
+    .flatMap((series) => series.points.filter(({ x }) => x === place).map((point) => ({ series, point })))
+    .sort((a, b) => b.point.y - a.point.y);
+  const counts = [...new Set(found.map(({ point }) => point.count))];
+  const results =
+    counts.length === 1 && counts[0] === 1
+      ? found.length === 1
+        ? "1 result"
+        : "1 result each"
+      : `${sheet.aggregate} of ${counts.sort((a, b) => a - b).join(", ")} results`;
+  return element(
+    "div",
+    { className: "tip" },
+    element("strong", {}, `${label(sheet.x.key)} ${categoryOf(sheet, place)}`),
+    element(
+      "table",
+      {},
+      element(
+        "tbody",
+        {},
+        ...found
+          .slice(0, TIP_ROWS)
+          .map(({ series, point }) => tipRow(sheet, series, point, looks.get(series.key))),
+      ),
+    ),
+    element(
+      "div",
+      { className: "tip-note" },
+      found.length > TIP_ROWS ? `${found.length - TIP_ROWS} more series · ${results}` : results,
+    ),
+  );
+}
+
+// `across`: the axis on which places lie, y where a chart lies on its side.
+export function crosshair(sheet: Sheet, xOf: (point: Point) => number | string, across: "x" | "y" = "x") {
+  const { theme, points } = sheet;
+  const places = new Map(points.map((point) => [xOf(point), point.x]));
   return {
-    formatter: ({ dataIndex }: { dataIndex: number }) => {
-      const point = series.points[dataIndex];
-      return point ? tip(sheet, series, point) : "";
+    trigger: "axis",
+    confine: true,
+    backgroundColor: theme.surface,
+    borderColor: theme.line,
+    textStyle: { color: theme.text },
+    axisPointer: {
+      type: "line",
+      axis: across,
+      snap: true,
+      lineStyle: { color: theme.faint, type: "dashed" },
+      label: { show: false },
+    },
+    formatter: (given: { value: (number | string)[] } | { value: (number | string)[] }[]) => {
+      const at = (Array.isArray(given) ? given[0] : given)?.value[across === "x" ? 0 : 1];
+      const place = at === undefined ? undefined : places.get(at);
+      return place === undefined ? "" : tipAt(sheet, place);
     },
   };
 }
 
-export function itemsOf(sheet: Sheet, series: Series, look: Look, xOf: (point: Point) => number | string) {
-  return series.points.map((point) => ({
-    value: [xOf(point), point.y * sheet.scale.factor],
-    record: point.id,
-    itemStyle: markStyle(sheet.theme, look.colour, isChecked(point)),
-    ...(point.handicap === null
-      ? {}
-      : { label: { show: true, position: "top" as const, offset: [12, 0], fontSize: 16, formatter: HANDICAPPED, color: sheet.theme.text } }),
-  }));
-}
-
-// Bars from low to high at the marks of one series, at height z among what is drawn. `centre` moves
-// one to the middle of its bar.
-export function errorBars(
+export function itemsOf(
   sheet: Sheet,
   series: Series,
-  colour: string,
-  z: number,
+  look: Look,
   xOf: (point: Point) => number | string,
-  centre: (api: CustomSeriesRenderItemAPI) => number = () => 0,
-): CustomSeriesOption {
+  flipped = false,
+) {
+  return series.points.map((point) => {
+    const at = [xOf(point), point.y * sheet.scale.factor];
+    return {
+      value: flipped ? at.reverse() : at,
+      record: point.id,
+      itemStyle: markStyle(sheet.theme, look.colour, isChecked(point)),
+      ...(point.handicap === null ? {} : handicapLabel(sheet)),
+    };
+  });
+}
+
+function handicapLabel({ theme }: Sheet) {
+  return {
+    label: {
+      show: true,
+      position: "top" as const,
+      offset: [12, 0],
+      fontSize: 16,
+      formatter: HANDICAPPED,
+      color: theme.text,
+    },
+  };
+}
+
+export interface ErrorBars {
+  colour: string;
+  z: number; // height among what is drawn
+  xOf(point: Point): number | string;
+  centre?(api: CustomSeriesRenderItemAPI): number; // moves one to the middle of its bar
+  flipped?: boolean; // the figures lie along x
+}
+
+// Bars from low to high at the marks of one series.
+export function errorBars(sheet: Sheet, series: Series, bars: ErrorBars): CustomSeriesOption {
+  const { colour, z, xOf, centre = () => 0, flipped = false } = bars;
   const data = series.points
-    .filter((point) => point.low < point.high)
+    .filter(hasSpread)
     .map((point) => [xOf(point), point.low * sheet.scale.factor, point.high * sheet.scale.factor]);
   return {
     type: "custom",
-    name: series.name, // hidden together with its series by the legend
-    data,
-    encode: { x: 0, y: [1, 2] },
+    data: flipped ? data.map(([place, low, high]) => [low ?? 0, place ?? "", high ?? 0]) : data,
+    encode: flipped ? { x: [0, 2], y: 1 } : { x: 0, y: [1, 2] },
     silent: true,
     z,
     itemStyle: { color: colour },
     renderItem: (_parameters, api) => {
-      const low = api.coord([api.value(0), api.value(1)]);
-      const high = api.coord([api.value(0), api.value(2)]);
-      const x = (low[0] ?? 0) + centre(api);
-      const bottom = low[1] ?? 0;
-      const top = high[1] ?? 0;
-      const line = (x1: number, y1: number, x2: number, y2: number) => ({
+      const [first, second, third] = [api.value(0), api.value(1), api.value(2)];
+      const from = api.coord([first, second]);
+      const to = api.coord(flipped ? [third, second] : [first, third]);
+      const [x1 = 0, y1 = 0] = from;
+      const [x2 = 0, y2 = 0] = to;
+      const move = centre(api);
+      const line = (ax: number, ay: number, bx: number, by: number) => ({
         type: "line" as const,
-        shape: { x1, y1, x2, y2 },
+        shape: { x1: ax, y1: ay, x2: bx, y2: by },
         style: { stroke: colour, lineWidth: 1.5, opacity: 0.9 },
       });
       return {
         type: "group",
-        children: [line(x, bottom, x, top), line(x - 5, top, x + 5, top), line(x - 5, bottom, x + 5, bottom)],
+        children: flipped
+          ? [
+              line(x1, y1 + move, x2, y1 + move),
+              line(x1, y1 + move - 4, x1, y1 + move + 4),
+              line(x2, y1 + move - 4, x2, y1 + move + 4),
+            ]
+          : [
+              line(x1 + move, y1, x1 + move, y2),
+              line(x1 + move - 5, y1, x1 + move + 5, y1),
+              line(x1 + move - 5, y2, x1 + move + 5, y2),
+            ],
       };
     },
   };

@@ -1,22 +1,25 @@
-// drawing.ts: what every drawing shares: colours, axes, legend, tips.
+// drawing.ts: what every drawing shares: colours, axes, tips.
 
 import type { EChartsCoreOption } from "echarts/core";
 import { element, type Child } from "../dom";
 import { compact } from "../format";
 import type { Theme } from "../theme";
+import { textWidth } from "./text";
 
 // How one series looks, so that more series than colours can still be told apart.
 export interface Look {
   colour: string;
+  variable: string; // the same colour in style.css
   symbol: string;
   dash: "solid" | "dashed" | "dotted";
 }
 
 const SYMBOLS = ["circle", "rect", "triangle", "diamond"];
+export const SIGNS: Record<string, string> = { circle: "●", rect: "■", triangle: "▲", diamond: "◆" };
 const DASHES = ["solid", "dashed", "dotted", "dashed"] as const;
 const remembered = new Map<string, number>();
 
-// A series keeps its look while the page is open, whatever is filtered around it.
+// A series, by its key or its name, keeps its look while the page is open, whatever is filtered around it.
 export function looksOf(names: string[], { series: palette }: Theme): Look[] {
   const taken = new Set<number>();
   const chosen = new Map<string, number>();
@@ -41,6 +44,7 @@ export function looksOf(names: string[], { series: palette }: Theme): Look[] {
     const round = Math.floor(index / palette.length) % SYMBOLS.length;
     return {
       colour: palette[index % palette.length] ?? "",
+      variable: `--series-${(index % palette.length) + 1}`,
       symbol: SYMBOLS[round] ?? "circle",
       dash: DASHES[round] ?? "solid",
     };
@@ -75,28 +79,54 @@ export function xAxisOf(theme: Theme, title: string) {
   return { ...axisBase(theme), name: title, nameLocation: "middle", nameGap: 32 };
 }
 
-export function base(theme: Theme, names: string[]): EChartsCoreOption {
-  const legend = names.length > 1;
+// An axis of figures, along the bottom.
+export function lyingAxis(axis: ReturnType<typeof yAxisOf>) {
+  return {
+    ...axis,
+    nameLocation: "middle",
+    nameGap: 32,
+    nameTextStyle: { color: axis.axisLabel.color },
+    splitLine: { ...axis.splitLine, show: true },
+  };
+}
+
+// As wide as the longest name needs, up to so much of the drawing that some of it is left.
+export function namesWidth(names: string[], width: number, theme: Theme): number {
+  const longest = Math.max(0, ...names.map((name) => textWidth(name, 12, theme)));
+  return Math.ceil(Math.min(longest + 4, width * (width > 560 ? 0.5 : 0.4)));
+}
+
+// Names below each other, in full where that leaves room for the drawing.
+export function namesAxis(theme: Theme, names: string[], width: number) {
+  return {
+    ...axisBase(theme),
+    type: "category",
+    inverse: true,
+    data: names,
+    axisLine: { show: false },
+    axisTick: { show: false },
+    splitLine: { show: false, lineStyle: { color: theme.line } },
+    axisLabel: {
+      color: theme.text,
+      fontSize: 12,
+      lineHeight: 13,
+      interval: 0,
+      width: namesWidth(names, width, theme),
+      overflow: "break",
+    },
+  };
+}
+
+// Of a chart whose figures lie along the bottom, with nothing above it.
+export const LYING = { left: 8, right: 24, top: 8, bottom: 34, containLabel: true };
+
+// `right`: pixels beside the drawing, for names at the ends of lines.
+export function base(theme: Theme, right = 20): EChartsCoreOption {
   return {
     animationDuration: 250,
     color: theme.series,
     textStyle: { fontFamily: theme.font, fontSize: 13, color: theme.text },
-    grid: { left: 8, right: 20, top: legend ? 72 : 34, bottom: 34, containLabel: true },
-    legend: {
-      type: "scroll",
-      show: legend,
-      data: names,
-      top: 4,
-      left: 0,
-      itemWidth: 10,
-      itemHeight: 10,
-      itemGap: 18,
-      lineStyle: { width: 0 },
-      textStyle: { color: theme.text, fontSize: 13, lineHeight: 20 },
-      pageTextStyle: { color: theme.faint },
-      pageIconColor: theme.text,
-      pageIconInactiveColor: theme.line,
-    },
+    grid: { left: 8, right, top: 34, bottom: 34, containLabel: true },
     tooltip: {
       trigger: "item",
       confine: true,
@@ -116,7 +146,7 @@ export function tipOf(title: string, place: string, figure: string, notes: strin
     { className: "tip" },
     element("strong", {}, title),
     place ? element("div", {}, place) : null,
-    element("div", { className: "tip-figure" }, figure),
+    figure ? element("div", { className: "tip-figure" }, figure) : null,
     ...lines,
   );
 }

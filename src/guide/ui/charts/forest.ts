@@ -3,7 +3,8 @@
 import type { EChartsCoreOption } from "echarts/core";
 import { figure } from "../format";
 import type { Theme } from "../theme";
-import { base, tipOf, xAxisOf } from "./drawing";
+import type { Size } from "./chart";
+import { base, namesWidth, tipOf, xAxisOf } from "./drawing";
 
 export interface Ratio {
   name: string;
@@ -18,12 +19,12 @@ function colourOf(verdict: string, theme: Theme): string {
   return verdict === "faster" ? theme.good : verdict === "slower" ? theme.bad : theme.faint;
 }
 
-export function forest(rows: Ratio[], theme: Theme): EChartsCoreOption {
+export function forest(rows: Ratio[], theme: Theme, { width }: Size): EChartsCoreOption {
   const ends = rows.flatMap(({ ratio, low, high }) => [ratio, low ?? ratio, high ?? ratio, 1]);
   const least = Math.min(...ends);
   const most = Math.max(...ends);
   return {
-    ...base(theme, []),
+    ...base(theme),
     grid: { left: 8, right: 24, top: 12, bottom: 34, containLabel: true },
     xAxis: {
       ...xAxisOf(theme, "A ÷ B"),
@@ -48,9 +49,13 @@ export function forest(rows: Ratio[], theme: Theme): EChartsCoreOption {
       axisLabel: {
         color: theme.text,
         interval: 0,
-        width: innerWidth > 640 ? 260 : 120,
+        width: namesWidth(
+          rows.map(({ name }) => name),
+          width,
+          theme,
+        ),
         overflow: "break", // a line of the drawing has room for two of text
-        fontSize: innerWidth > 640 ? 12 : 11,
+        fontSize: width > 560 ? 12 : 11,
         lineHeight: 13,
       },
     },

@@ -62,7 +62,7 @@ export function drawRoofline({ points, roofs, seriesOf }: RooflineSheet, theme: 
   const least = 10 ** Math.floor(Math.log10(Math.min(...places) / 1.5));
   const most = 10 ** Math.ceil(Math.log10(Math.max(...places) * 3));
   return {
-    ...base(theme, names),
+    ...base(theme),
     xAxis: {
       ...xAxisOf(theme, "arithmetic intensity (FLOP per byte)"),
       type: "log",

@@ -49,11 +49,7 @@ async function chartOf(answer: Answer, asked: Asked): Promise<Child[]> {
   if (!sheet)
     return [remark("No chart yet", element("p", {}, "There are no results to draw for this question."))];
   return [
-    queryCard(
-      sheet,
-      state,
-      sheet.points.reduce((sum, { count }) => sum + count, 0),
-    ),
+    queryCard(sheet, state, { results: sheet.points.reduce((sum, { count }) => sum + count, 0) }),
     element("p", {}, linkTo("explorer", toParameters(state), "Open this chart in the explorer")),
   ];
 }

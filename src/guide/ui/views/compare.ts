@@ -10,11 +10,13 @@ import {
   type Match,
   type Values,
 } from "../api";
-import { chips, field, panel, select, type Option } from "../controls";
+import { chips, field, groupedSelect, panel, select, type Option } from "../controls";
 import { forest } from "../charts/forest";
 import { attributed, element, type Child } from "../dom";
-import { filterFields, filterWords, withFilter, withoutEchoes } from "../filters";
+import { activeFilters, filterFields, filterWords, withFilter, withoutEchoes } from "../filters";
 import { figure, label, many, quantity, sentence } from "../format";
+import { measureOptions } from "../measures";
+import { valueName, valueWords } from "../naming";
 import { changed, editFilters, filtersOf, linkTo, remark, type Asked, type Content, type View } from "../page";
 import { plotCard } from "../plot";
 import { verdictBadge } from "../record";
@@ -71,7 +73,10 @@ function verdict(text: string): HTMLElement {
 }
 
 function sideSelect(side: "a" | "b", axis: string, values: Values, state: State, asked: Asked): HTMLElement {
-  const options: Option[] = [["", "any"], ...valuesOf(values, axis).map((value): Option => [value, value])];
+  const options: Option[] = [
+    ["", "any"],
+    ...valuesOf(values, axis).map((value): Option => [value, valueName(axis, value)]),
+  ];
   const chosen = state[side][axis]?.join(",") ?? "";
   const made = select(`${side}-${axis}`, options, chosen, (value) =>
     asked.edit((address) => {
@@ -162,10 +167,10 @@ function summaryLine({ summary }: Comparison): Child[] {
   ];
 }
 
-function columnsOf(comparison: Comparison, unit: string): Column<Match>[] {
+function columnsOf(comparison: Comparison, unit: string, sides: Sides): Column<Match>[] {
   const side = (which: "a" | "b"): Column<Match> => ({
     key: which,
-    title: which.toUpperCase(),
+    title: `${which.toUpperCase()}: ${sideName(sides[which])}`,
     unit,
     number: true,
     value: (row) => row[which].y,
@@ -209,13 +214,19 @@ function columnsOf(comparison: Comparison, unit: string): Column<Match>[] {
   ];
 }
 
-// inference, batch 1, threads 2
-function rowLabel({ axes }: Comparison, { point }: Match): string {
-  const told = axes.filter((axis) => point[axis] !== null && point[axis] !== undefined);
+// inference, batch 1, 2 threads; an axis on which all rows that say it say the same tells nothing
+function rowLabel({ axes, rows }: Comparison, { point }: Match): string {
+  const said = (axis: string) => new Set(rows.map((row) => row.point[axis]).filter((value) => value !== null)).size;
+  const told = axes.filter((axis) => point[axis] !== null && point[axis] !== undefined && said(axis) > 1);
+  return told.map((axis) => valueWords(axis, point[axis] ?? null)).join(", ") || "the one configuration";
+}
+
+// What a side is, in a few words: "prony, simd"
+function sideName(side: Filters): string {
   return (
-    told
-      .map((axis) => (typeof point[axis] === "number" ? `${label(axis)} ${point[axis]}` : point[axis]))
-      .join(", ") || "the one configuration"
+    Object.entries(side)
+      .map(([axis, values]) => values.map((value) => valueWords(axis, value)).join(" or "))
+      .join(", ") || "all results"
   );
 }
 
@@ -227,15 +238,11 @@ function result(comparison: Comparison, state: State, asked: Asked): HTMLElement
     .map((row) => ({ ...row, name: rowLabel(comparison, row) }));
   return plotCard<Match>({
     key: "compare",
-    title: sentence(`${label(comparison.y)}: A against B`),
-    subtitle: [
-      `A: ${filterWords(state.a) || "all"}`,
-      `B: ${filterWords(state.b) || "all"}`,
-      filterWords(state.filters),
-    ]
-      .filter(Boolean)
-      .join("  |  "),
-    notes: summaryLine(comparison),
+    title: sentence(label(comparison.y)),
+    constants: `${sideName(state.a)} (A) against ${sideName(state.b)} (B)`,
+    filters: `A: ${filterWords(state.a) || "all"} · B: ${filterWords(state.b) || "all"} · Both: ${filterWords(state.filters) || "all"}`,
+    source: `Source: prony ${asked.status.version}`,
+    notes: [activeFilters(state.filters, (edit) => editFilters(asked, OWN, edit)), ...summaryLine(comparison)],
     after: [
       element(
         "p",
@@ -251,12 +258,12 @@ function result(comparison: Comparison, state: State, asked: Asked): HTMLElement
         : null,
     ],
     lines: charted.length,
-    draw: (theme) => forest(charted, theme),
+    draw: (theme, size) => forest(charted, theme, size),
     onPick: (record) => asked.open("record", { id: String(record) }),
     listing: {
       id: "compare-table",
       caption: "Matched configurations of A and B",
-      columns: columnsOf(comparison, metric?.unit ?? ""),
+      columns: columnsOf(comparison, metric?.unit ?? "", state),
       rows: comparison.rows,
       sort: parameters.get("sort") ?? "",
       onSort: (sort) => asked.change({ sort }),
@@ -274,13 +281,12 @@ export const compare: View = {
     const given = parameters.has("a") || parameters.has("b");
     const sides = given ? readSides(parameters) : firstQuestion(values);
     const state: State = { ...sides, y: parameters.get("y") ?? "time_median", filters };
-    const metrics = catalogue.metrics.map(({ key }) => key);
     const aside = [
       panel(
         field(
           "y",
           "Measure",
-          select("y", metrics, state.y, (y) => asked.change({ y })),
+          groupedSelect("y", measureOptions(catalogue), state.y, (y) => asked.change({ y })),
         ),
         ...filterFields(
           {

@@ -2,6 +2,7 @@
 // behind a point.
 
 import {
+  fetchMachines,
   fetchPoints,
   fetchRecord,
   fetchRecords,
@@ -10,21 +11,47 @@ import {
   type Metric,
   type Point,
   type Query,
+  type Status,
+  type Value,
 } from "../api";
-import { seriesName } from "../charts/chart";
 import { element, type Child } from "../dom";
 import { withoutEchoes } from "../filters";
-import { label, name } from "../format";
-import { note, type Asked, type Content, type View } from "../page";
+import { label, many, moment } from "../format";
+import { learnMachines } from "../naming";
+import { filtersOf, note, type Asked, type Content, type View } from "../page";
 import { pointSections } from "../record";
-import { fromParameters, toParameters, type State } from "../state";
+import { fromParameters, OWN, toParameters, type State } from "../state";
 import { explorerControls } from "./explorer_controls";
-import { queryCard, sheetOf, titleOf, type Change } from "./query_card";
+import { firstState } from "./explorer_first";
+import { queryCard, sheetOf, type Change } from "./query_card";
+import { groupTitles, pointTitle, titleOf } from "./query_title";
 
+const IN_TIME = ["commit", "software"]; // names whose order is that of their first results
+
+// The axis that tells charts apart is one more that splits the results.
 function queryOf(state: State): Query {
   // Between named series, which are queries of their own, the ratio is taken here.
   const here = state.series.length > 0 && state.baseline.startsWith("series:");
-  return { ...state, baseline: state.show === "figures" || here ? "" : state.baseline || "first" };
+  const group = groupTitles({ ...state, series: [] });
+  return { ...state, group, baseline: state.show === "figures" || here ? "" : state.baseline || "first" };
+}
+
+// Commits as they came: each at the time of its first result.
+async function orderOf(state: State): Promise<Value[]> {
+  if (!IN_TIME.includes(state.x)) return [];
+  const { points } = await fetchPoints({ ...state, x: "time", group: [state.x], baseline: "" });
+  const first = new Map<Value, string>();
+  for (const { group, x } of points) {
+    const value = group[0] ?? null;
+    const before = first.get(value);
+    if (before === undefined || String(x) < before) first.set(value, String(x));
+  }
+  return [...first.keys()].sort((a, b) => String(first.get(a)).localeCompare(String(first.get(b))));
+}
+
+function sourceOf({ version, store, newest }: Status, results: number): string {
+  const file = store.split("/").pop() ?? store;
+  return `Source: prony ${version}, ${file}, ${many(results, "result")}; newest of the store ${moment(newest?.at)}`;
 }
 
 function ratioTo(base: Point | undefined, point: Point, better: Metric["better"]): Point {
@@ -104,20 +131,16 @@ async function pointOf(state: State, points: Point[]): Promise<Child[]> {
   const point = points.find(({ id, ids }) => id === state.point || ids.includes(state.point));
   if (!point) return [];
   const [records, one] = await Promise.all([fetchRecords(point.ids), fetchRecord(state.point)]);
-  return pointSections(
-    `${seriesName(point.group)}, ${label(state.x)} ${name(point.x)}`,
-    one,
-    records,
-    point.differs,
-  );
+  return pointSections(pointTitle(state, point.group, point.x), one, records, point.differs);
 }
 
 export const explorer: View = {
   name: "explorer",
-  title: "Explorer",
+  title: "Explore",
   async show({ catalogue, status, parameters, edit }: Asked): Promise<Content> {
     const read = (from: URLSearchParams) => fromParameters(from, catalogue, status);
-    const state = read(parameters);
+    const open = !parameters.has("x") || !parameters.has("y");
+    const state = open ? await firstState(catalogue, status, filtersOf(parameters, OWN)) : read(parameters);
     const change: Change = (make) =>
       edit((address) => {
         const now = read(address);
@@ -125,17 +148,28 @@ export const explorer: View = {
       });
     const better = catalogue.metrics.find(({ key }) => key === state.y)?.better ?? "higher";
     const edited = state.series[state.edit]?.filters ?? {};
-    const [values, answered] = await Promise.all([
+    const [found, common, answered, order, machines] = await Promise.all([
       fetchValues({ ...state.filters, ...edited }),
+      state.edit >= 0 ? fetchValues(state.filters) : null,
       fetchAll(state, better),
+      orderOf(state),
+      fetchMachines(),
     ]);
-    const sheet = sheetOf(catalogue, state, answered);
+    learnMachines(machines);
+    const values = withoutEchoes(found, catalogue);
+    const sheet = sheetOf(catalogue, state, answered, order);
+    const context = {
+      results: answered.results,
+      values: common ?? found,
+      source: sourceOf(status, answered.results),
+      change,
+    };
     return {
       title: titleOf(state),
       address: toParameters(state),
-      aside: explorerControls(catalogue, withoutEchoes(values, catalogue), state, answered.points, change),
+      aside: explorerControls(catalogue, values, state, answered.points, change),
       main: sheet
-        ? [queryCard(sheet, state, answered.results, change), ...(await pointOf(state, answered.points))]
+        ? [queryCard(sheet, state, context), ...(await pointOf(state, answered.points))]
         : [nothing(state, answered)],
     };
   },

@@ -2,13 +2,27 @@
 // filtered and compared how.
 
 import type { Catalogue, Filters, Point, Values } from "../api";
-import { check, chips, choice, field, linkButton, panel, select, toggled, type Option } from "../controls";
+import {
+  check,
+  chips,
+  choice,
+  field,
+  groupedSelect,
+  linkButton,
+  panel,
+  select,
+  toggled,
+  type Option,
+} from "../controls";
 import { attributed, element, type Child } from "../dom";
 import { filterFields, filterWords } from "../filters";
 import { label, name, sentence } from "../format";
+import { measureOptions } from "../measures";
+import { namesOf } from "../naming";
 import type { Named, Shown, State } from "../state";
 import { wordsOf } from "../words";
 import type { Change } from "./query_card";
+import { groupTitles } from "./query_title";
 
 const MOST_GROUPS = 6; // as the server takes them
 
@@ -38,19 +52,33 @@ function groupField(catalogue: Catalogue, values: Values, state: State, change: 
   );
 }
 
+// One chart for each value of an axis: several in one step, with the same axes.
+function facetField(catalogue: Catalogue, values: Values, state: State, change: Change): Child {
+  const axes = catalogue.axes
+    .map(({ key }) => key)
+    .filter((axis) => axis !== state.x && ((values[axis]?.length ?? 0) > 1 || axis === state.facet));
+  if (axes.length === 0) return null;
+  const options: Option[] = [["", "one chart for all"], ...axes.map((axis): Option => [axis, label(axis)])];
+  return field(
+    "facet",
+    "One chart per",
+    select("facet", options, state.facet, (facet) => change(() => ({ facet }))),
+  );
+}
+
 // What speed-ups can be taken against: a place on x, or one of the series.
 function baselines(state: State, points: Point[]): Option[] {
   const groups = [...new Map(points.map(({ group }) => [JSON.stringify(group), group])).values()];
+  const axes = groupTitles(state);
+  const names = namesOf(axes, groups);
   const series: Option[] =
     state.series.length > 0
       ? state.series.map((one) => [`series:${one.name}`, `the series ${one.name}`])
       : groups
           .filter((group) => group.length > 0)
-          .map((group) => [
-            wordsOf(
-              Object.fromEntries(group.map((value, at) => [state.group[at] ?? "", [String(value ?? "")]])),
-            ),
-            group.map(name).join(" · "),
+          .map((group, index) => [
+            wordsOf(Object.fromEntries(group.map((value, at) => [axes[at] ?? "", [String(value ?? "")]]))),
+            names[index] ?? "",
           ]);
   const places: Option[] = [...new Set(points.map(({ x }) => x))]
     .filter((x) => x !== null)
@@ -197,30 +225,34 @@ export function explorerControls(
   const metric = catalogue.metrics.find(({ key }) => key === state.y);
   const axis = catalogue.axes.find(({ key }) => key === state.x);
   const better = metric ? `${metric.help}; ${metric.better} is better` : "";
-  const metrics = catalogue.metrics.map(({ key, unit }): Option => [
-    key,
-    unit && unit !== "x" ? `${label(key)} (${unit})` : label(key),
-  ]);
+  const across = [
+    { title: "", options: catalogue.axes.filter(({ derived }) => !derived).map(({ key }) => key) },
+    { title: "computed", options: catalogue.axes.filter(({ derived }) => derived).map(({ key }) => key) },
+  ];
   return [
     panel(
       field(
         "y",
         "Measure (y)",
-        select("y", metrics, state.y, (y) => change(() => ({ y, point: 0 }))),
+        groupedSelect("y", measureOptions(catalogue), state.y, (y) => change(() => ({ y, point: 0 }))),
         sentence(better),
       ),
       field(
         "x",
         "Across (x)",
-        select(
-          "x",
-          catalogue.axes.map(({ key }) => key),
-          state.x,
-          (x) => change((now) => ({ x, group: now.group.filter((key) => key !== x), point: 0, sort: "" })),
+        groupedSelect("x", across, state.x, (x) =>
+          change((now) => ({
+            x,
+            group: now.group.filter((key) => key !== x),
+            facet: now.facet === x ? "" : now.facet,
+            point: 0,
+            sort: "",
+          })),
         ),
         sentence(axis?.help ?? ""),
       ),
       groupField(catalogue, values, state, change),
+      facetField(catalogue, values, state, change),
       field(
         "aggregate",
         "Several results at one point",

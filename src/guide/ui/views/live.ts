@@ -106,7 +106,7 @@ async function chart(newest: LiveRecord | undefined, asked: Asked): Promise<Chil
   const state = defaultState(asked.catalogue, { ...asked.status, newest });
   const answered = await fetchPoints(state);
   const sheet = sheetOf(asked.catalogue, state, answered);
-  return sheet ? [queryCard(sheet, state, answered.results)] : [];
+  return sheet ? [queryCard(sheet, state, { results: answered.results })] : [];
 }
 
 export const live: View = {

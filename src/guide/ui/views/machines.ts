@@ -148,6 +148,7 @@ function calibrationCard(machine: Machine, asked: Asked): HTMLElement {
           ]
         : [],
     folded: true,
+    legend: curves.map(({ name }) => ({ key: name, name })),
     draw: (theme) => drawCalibration(curves, theme),
     listing: {
       id: "calibration-table",

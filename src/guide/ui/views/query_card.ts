@@ -1,20 +1,42 @@
-// query_card.ts: the answer to a query on a card: chart, warning about unlike configurations, table.
+// query_card.ts: the answer to a query on a card: chart or charts, warning about unlike configurations, table.
 
-import type { Answered, Catalogue, Metric, Point } from "../api";
+import type { Answered, Axis, Catalogue, Metric, Point, Value, Values } from "../api";
 import { chartFor, charts } from "../charts/index";
-import { drawable, HANDICAPPED, hasSpread, isChecked, seriesName, seriesOf, type Sheet } from "../charts/chart";
+import {
+  chosenSeries,
+  HANDICAPPED,
+  hasSpread,
+  isChecked,
+  leftOut,
+  seriesOf,
+  type Chart,
+  type Series,
+  type Sheet,
+} from "../charts/chart";
 import { choice, linkButton, toggled } from "../controls";
 import { attributed, element, type Child } from "../dom";
-import { filterWords } from "../filters";
-import { figure, label, list, many, name, scaleFor, sentence } from "../format";
-import { plotCard } from "../plot";
+import { activeFilters } from "../filters";
+import { figure, label, list, many, scaleFor } from "../format";
+import { valueWords } from "../naming";
+import { hasOrder, inOrder } from "../order";
+import { plotCard, type Panel } from "../plot";
 import type { State } from "../state";
 import type { Column } from "../table";
 import { readTheme } from "../theme";
+import { constantsOf, filtersLine, groupTitles, pointTitle, subtitleOf, titleOf } from "./query_title";
 
 export type Change = (edit: (now: State) => Partial<State>) => void; // of the state as it is by then
 
+// What a card is made of beside the sheet.
+export interface CardContext {
+  results: number;
+  values?: Values; // what there is under the filters, for what is the same throughout
+  source?: string; // for files
+  change?: Change; // without it the card is only to be looked at
+}
+
 const REMEDIES = 3; // offered at most, as axes come: what was asked for before what was found out
+const PANELS = 12; // charts side by side, at most
 
 // What is drawn: the figures themselves, or what they are against the baseline.
 function shownAs(points: Point[], y: Metric, show: State["show"]): { points: Point[]; y: Metric } {
@@ -44,16 +66,38 @@ function shownAs(points: Point[], y: Metric, show: State["show"]): { points: Poi
   };
 }
 
-// Nothing where the axis or metric is not known, or no point has a figure.
-export function sheetOf(catalogue: Catalogue, state: State, answered: Answered): Sheet | null {
+// Values of x in their order: commits in the order of their time, names that have no order the best first.
+function placesOf(x: Axis, better: Metric["better"], points: Point[], order: Value[]): Value[] {
+  const places = inOrder(
+    x.key,
+    points.map((point) => point.x),
+  );
+  if (order.length > 0) return places.sort((a, b) => order.indexOf(a) - order.indexOf(b));
+  if (x.kind === "number" || hasOrder(x.key)) return places;
+  const sign = better === "higher" ? -1 : 1;
+  const best = new Map<Value, number>();
+  for (const { x: place, y } of points) best.set(place, Math.min(best.get(place) ?? Infinity, sign * y));
+  return places.sort((a, b) => (best.get(a) ?? 0) - (best.get(b) ?? 0));
+}
+
+// Nothing where the axis or metric is not known, or no point has a figure. `order`: of x, where it is not
+// that of its values.
+export function sheetOf(catalogue: Catalogue, state: State, answered: Answered, order: Value[] = []): Sheet | null {
   const x = catalogue.axes.find(({ key }) => key === state.x);
   const metric = catalogue.metrics.find(({ key }) => key === state.y);
   if (!x || !metric) return null;
   const { points, y } = shownAs(answered.points, metric, state.show);
   if (points.length === 0) return null;
+  const series = seriesOf(points, groupTitles(state));
   return {
     ...state,
+    series,
+    keys: series.map(({ key }) => key),
     points,
+    places: placesOf(x, y.better, points, order),
+    range: null,
+    ends: true,
+    size: { width: 0, height: 0 },
     x,
     y,
     scale: scaleFor(
@@ -62,6 +106,39 @@ export function sheetOf(catalogue: Catalogue, state: State, answered: Answered):
     ),
     theme: readTheme(),
   };
+}
+
+function withSeries(sheet: Sheet, series: Series[]): Sheet {
+  return { ...sheet, series, points: series.flatMap(({ points }) => points) };
+}
+
+// A sheet for each value of the axis that tells the charts apart, with the same axes and looks.
+function facetsOf(sheet: Sheet, state: State): { value: Value; sheet: Sheet }[] {
+  const titles = groupTitles(state);
+  const at = titles.indexOf(state.facet);
+  const bare = sheet.points.map((point) => ({ ...point, group: point.group.filter((_, index) => index !== at) }));
+  const facet = new Map(bare.map((point, index) => [point, sheet.points[index]?.group[at] ?? null]));
+  const all = seriesOf(
+    bare,
+    titles.filter((_, index) => index !== at),
+  );
+  const drawn = chosenSeries(all, sheet.y.better, state.every);
+  const ys = bare.flatMap(({ y, low, high }) => [y, low, high]);
+  const shared: Sheet = {
+    ...sheet,
+    keys: all.map(({ key }) => key),
+    ends: false,
+    range: [Math.min(...ys), Math.max(...ys)],
+  };
+  return inOrder(state.facet, [...facet.values()]).map((value) => ({
+    value,
+    sheet: withSeries(
+      shared,
+      drawn
+        .map((series) => ({ ...series, points: series.points.filter((point) => facet.get(point) === value) }))
+        .filter(({ points }) => points.length > 0),
+    ),
+  }));
 }
 
 function warning(points: Point[], state: State, change?: Change): Child {
@@ -88,7 +165,7 @@ function warning(points: Point[], state: State, change?: Change): Child {
   );
 }
 
-function resultsColumn(sheet: Sheet, change?: Change): Column<Point> {
+function resultsColumn(state: State, change?: Change): Column<Point> {
   const column: Column<Point> = {
     key: "results",
     title: "results",
@@ -99,7 +176,7 @@ function resultsColumn(sheet: Sheet, change?: Change): Column<Point> {
   return {
     ...column,
     show: (point) => {
-      const spoken = `Show ${many(point.count, "result")} of ${seriesName(point.group)}, ${label(sheet.x.key)} ${name(point.x)}`;
+      const spoken = `Show ${many(point.count, "result")} of ${pointTitle(state, point.group, point.x)}`;
       return linkButton(
         `point-${point.id}`,
         many(point.count, "result"),
@@ -112,7 +189,7 @@ function resultsColumn(sheet: Sheet, change?: Change): Column<Point> {
 
 function columnsOf(sheet: Sheet, state: State, change?: Change): Column<Point>[] {
   const { x, y, scale } = sheet;
-  const titles = [...(state.series.length > 0 ? ["series"] : []), ...state.group];
+  const titles = groupTitles(state);
   const unit = scale.unit ? ` (${scale.unit})` : "";
   const number = (key: string, title: string, value: (point: Point) => number | null): Column<Point> => ({
     key,
@@ -144,64 +221,94 @@ function columnsOf(sheet: Sheet, state: State, change?: Change): Column<Point>[]
     ...(sheet.points.some((point) => point.handicap !== null)
       ? [{ key: "handicap", title: "handicap", value: (point: Point) => point.handicap ?? "none" }]
       : []),
-    resultsColumn(sheet, change),
+    resultsColumn(state, change),
   ];
 }
 
-export function titleOf(state: State): string {
-  const what =
-    state.show === "figures"
-      ? label(state.y)
-      : `${state.show === "speedup" ? "speed-up" : "efficiency"} of ${label(state.y)}`;
-  const by = state.group.length > 0 ? `, per ${list(state.group.map(label))}` : "";
-  return sentence(`${what} by ${label(state.x)}${by}`);
-}
-
-function subtitleOf(state: State, results: number): string {
-  const baseline = (state.baseline || "first")
-    .replace(/^series:/, "")
-    .replace(/^first$/, `each series at its least ${label(state.x)}`);
+// What stands below a chart: what its marks mean, and what it leaves out.
+function keysOf(sheet: Sheet): Child[] {
+  const hint = (text: string) => element("p", { className: "hint key" }, text);
   return [
-    filterWords(state.filters) || "all results",
-    ...(state.show === "figures" ? [] : [`against ${baseline}`]),
-    many(results, "result"),
-  ].join(" · ");
+    sheet.points.some((point) => !isChecked(point))
+      ? hint("Hollow or dashed: the outputs were not checked against the reference.")
+      : null,
+    sheet.points.some((point) => point.handicap !== null)
+      ? hint(
+          `${HANDICAPPED} Handicapped: it did not run as its users run it, and nothing is concluded from it. The table says why.`,
+        )
+      : null,
+  ];
 }
 
-// Without `change` it is only to be looked at.
-export function queryCard(sheet: Sheet, state: State, results: number, change?: Change): HTMLElement {
+interface Drawing {
+  chart: Chart;
+  drawn: Series[];
+  all: number; // series
+  lines: number;
+  panels?: Panel[];
+  left: Child;
+}
+
+function faceted(sheet: Sheet, state: State, chart: Chart): Drawing {
+  const facets = facetsOf(sheet, state);
+  const shown = facets.slice(0, PANELS);
+  const drawn = new Map(shown.flatMap((facet) => facet.sheet.series.map((series) => [series.key, series])));
+  const all = shown[0]?.sheet.keys ?? [];
+  return {
+    chart,
+    drawn: all.flatMap((key) => drawn.get(key) ?? []),
+    all: all.length,
+    lines: chart.ends ? 0 : Math.max(...shown.map((facet) => chart.rows?.(facet.sheet) ?? 0)),
+    panels: shown.map(({ value, sheet: its }, index) => ({
+      key: `chart-${index}`,
+      title: valueWords(state.facet, value),
+      draw: (theme, size) => chart.draw({ ...its, theme, size }),
+    })),
+    left:
+      facets.length > PANELS
+        ? element(
+            "p",
+            { className: "hint key" },
+            `The first ${PANELS} of ${many(facets.length, "chart")} are drawn; filters choose others.`,
+          )
+        : null,
+  };
+}
+
+function drawingOf(sheet: Sheet, state: State): Drawing {
   const chart = chartFor(state.chart, sheet);
-  const hollow = sheet.points.some((point) => !isChecked(point));
-  const handicapped = sheet.points.some((point) => point.handicap !== null);
-  const { drawn, left } = drawable(seriesOf(sheet.points));
-  const points = drawn.flatMap((series) => series.points);
+  if (state.facet) return faceted(sheet, state, chart);
+  const drawn = chosenSeries(sheet.series, sheet.y.better, state.every);
+  const lines = chart.rows?.(withSeries(sheet, drawn)) ?? 0;
+  return { chart, drawn, all: sheet.series.length, lines, left: null };
+}
+
+export function queryCard(sheet: Sheet, state: State, context: CardContext): HTMLElement {
+  const { results, values = {}, source, change } = context;
+  const { chart, drawn, all, lines, panels, left } = drawingOf(sheet, state);
   const kinds = charts.map((each): [string, string] => [each.name, each.title]);
+  const choose = (kind: string) => change?.(() => ({ chart: kind, ...(kind === "bar" ? { logY: false } : {}) }));
+  const more = (every: boolean) => change?.(() => ({ every }));
   return plotCard<Point>({
     key: "chart",
     level: change ? "h1" : "h2",
     title: titleOf(state),
-    subtitle: subtitleOf(state, results),
-    tools: change ? [choice("kind", "Chart", kinds, chart.name, (kind) => change(() => ({ chart: kind })))] : [],
-    notes: [warning(sheet.points, state, change)],
-    after: [
-      hollow
-        ? element(
-            "p",
-            { className: "hint key" },
-            "Hollow or dashed: the outputs were not checked against the reference.",
-          )
-        : null,
-      handicapped
-        ? element(
-            "p",
-            { className: "hint key" },
-            `${HANDICAPPED} Handicapped: it did not run as its users run it, and nothing is concluded from it. The table says why.`,
-          )
-        : null,
-      left,
+    constants: constantsOf(state, values),
+    subtitle: subtitleOf(state, results, sheet.y.better),
+    filters: filtersLine(state),
+    ...(source ? { source } : {}),
+    tools: change ? [choice("kind", "Chart", kinds, chart.name, choose)] : [],
+    notes: [
+      change ? activeFilters(state.filters, (edit) => change((now) => ({ filters: edit(now.filters), point: 0 }))) : null,
+      warning(sheet.points, state, change),
     ],
+    after: [leftOut(drawn.length, all, state.every, change ? more : undefined), left, ...keysOf(sheet)],
     folded: !change,
-    draw: (theme) => chart.draw({ ...sheet, points, theme }),
+    lines,
+    legend: drawn.map(({ key, name: title }) => ({ key, name: title })),
+    ends: chart.ends ?? false,
+    draw: (theme, size) => chart.draw({ ...withSeries(sheet, drawn), theme, size }),
+    ...(panels ? { panels } : {}),
     ...(change ? { onPick: (record: number) => change(() => ({ point: record })) } : {}),
     listing: {
       id: "table",

@@ -100,6 +100,9 @@ function missingCeilings(server: string, { status }: Asked): HTMLElement {
 
 function rooflineCard(found: Roofline, colour: string, words: string, asked: Asked): HTMLElement {
   const roofs = roofsOf(found.ceilings);
+  const seriesOf = ({ point }: RooflinePoint) =>
+    seriesName(colour.split(",").map((axis) => point[axis] ?? null));
+  const names = [...new Set(found.points.map(seriesOf))].sort();
   const shown =
     found.points.length === MOST ? `the newest ${many(MOST, "result")}` : many(found.points.length, "result");
   return plotCard<RooflinePoint>({
@@ -118,15 +121,8 @@ function rooflineCard(found: Roofline, colour: string, words: string, asked: Ask
         `${roofs.length > 0 ? ROOFS_KEY : ""}FLOP and bytes are what the task needs. Hollow: not checked.`,
       ),
     ],
-    draw: (theme) =>
-      drawRoofline(
-        {
-          points: found.points,
-          roofs,
-          seriesOf: ({ point }) => seriesName(colour.split(",").map((axis) => point[axis] ?? null)),
-        },
-        theme,
-      ),
+    legend: names.map((title) => ({ key: title, name: title })),
+    draw: (theme) => drawRoofline({ points: found.points, roofs, seriesOf }, theme),
     onPick: (record) => asked.open("record", { id: String(record) }),
     listing: {
       id: "roofline-table",

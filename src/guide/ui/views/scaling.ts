@@ -1,12 +1,24 @@
 // scaling.ts: what more threads, workers or nodes bring: measured speed-up against a perfect one.
 
-import { fetchScaling, fetchValues, type Catalogue, type Point, type Scaling, type Value } from "../api";
-import { drawable, seriesName } from "../charts/chart";
+import {
+  addFilters,
+  fetchMachines,
+  fetchScaling,
+  fetchValues,
+  type Catalogue,
+  type Filters,
+  type Point,
+  type Scaling,
+  type Value,
+} from "../api";
+import { chosenSeries, leftOut, type Series } from "../charts/chart";
 import { drawScaling } from "../charts/scaling";
-import { choice, field, panel, select } from "../controls";
+import { choice, field, groupedSelect, panel, select } from "../controls";
 import { element, type Child } from "../dom";
-import { filterFields, filterWords, withoutEchoes } from "../filters";
-import { figure, label, list, name } from "../format";
+import { activeFilters, filterFields, filterWords, withoutEchoes } from "../filters";
+import { figure, label, name } from "../format";
+import { measureOptions } from "../measures";
+import { learnMachines, namesOf, valueWords } from "../naming";
 import {
   benchLine,
   editFilters,
@@ -20,7 +32,7 @@ import {
 import { plotCard } from "../plot";
 import type { Column } from "../table";
 
-const OWN = ["over", "y", "group", "show", "sort"];
+const OWN = ["over", "y", "group", "show", "sort", "all"];
 const OVER = ["threads", "workers", "nodes"];
 
 type Row = Point & { series: Value[] };
@@ -56,24 +68,44 @@ function columnsOf({ over, groups }: Scaling, catalogue: Catalogue): Column<Row>
   ];
 }
 
-function scalingCard(found: Scaling, y: string, show: string, words: string, asked: Asked): HTMLElement {
+function seriesIn(found: Scaling): Series[] {
+  const names = namesOf(
+    found.groups,
+    found.series.map(({ group }) => group),
+  );
+  return found.series.map(({ group, points }, index) => ({
+    key: JSON.stringify(group),
+    name: names[index] ?? "",
+    points,
+  }));
+}
+
+// What is the same for all series: "large, training, prony, simd"
+function constantsOf(found: Scaling, filters: Filters): string {
+  const same = found.groups
+    .map((axis, at): [string, Value[]] => [axis, [...new Set(found.series.map(({ group }) => group[at] ?? null))]])
+    .filter(([, values]) => values.length === 1 && values[0] !== null && values[0] !== "default")
+    .map(([axis, values]) => valueWords(axis, values[0] ?? null));
+  const server = filters.server?.length === 1 ? [valueWords("server", filters.server[0] ?? null)] : [];
+  return [...same, ...server].join(", ");
+}
+
+function scalingCard(found: Scaling, y: string, show: string, filters: Filters, asked: Asked): HTMLElement {
   const rows = found.series.flatMap(({ group, points }) =>
     points.map((point): Row => ({ ...point, series: group })),
   );
-  const apart = found.groups.map((_, at) => new Set(found.series.map(({ group }) => group[at])).size > 1);
-  const told = (group: Value[]) => (apart.includes(true) ? group.filter((_, at) => apart[at]) : group);
-  const { drawn, left } = drawable(
-    found.series.map(({ group, points }) => ({ name: seriesName(told(group)), points })),
-  );
+  const every = asked.parameters.has("all");
+  const all = seriesIn(found);
+  const drawn = chosenSeries(all, "higher", every);
+  const sheet = { series: drawn, over: found.over, efficiency: show === "efficiency" };
   return plotCard<Row>({
     key: "scaling",
     level: "h1",
     title: `${show === "efficiency" ? "Efficiency" : "Speed-up"} over ${label(found.over)}`,
-    subtitle: [
-      words || "all results",
-      `of ${label(y)}, each series against its own least`,
-      `per ${list(found.groups.filter((_, at) => apart[at] || !apart.includes(true)).map(label))}`,
-    ].join(" · "),
+    constants: constantsOf(found, filters),
+    subtitle: `of ${label(y)}, each series against its own least number of ${label(found.over)}`,
+    filters: `Filters: ${filterWords(filters) || "none"}`,
+    source: `Source: prony ${asked.status.version}`,
     tools: [
       choice(
         "show",
@@ -86,15 +118,19 @@ function scalingCard(found: Scaling, y: string, show: string, words: string, ask
         (shown) => asked.change({ show: shown }),
       ),
     ],
+    notes: [activeFilters(filters, (edit) => editFilters(asked, OWN, edit))],
     after: [
+      leftOut(drawn.length, all.length, every, (more) => asked.change({ all: more ? "yes" : null })),
       element(
         "p",
         { className: "hint key" },
-        `Dashed: the ideal, twice the ${label(found.over)}, twice the speed.`,
+        `Dashed: the ideal. Twice the ${label(found.over)} would be twice the speed.`,
       ),
-      left,
     ],
-    draw: (theme) => drawScaling(drawn, found.over, show === "efficiency", theme),
+    legend: drawn.map(({ key, name: title }) => ({ key, name: title })),
+    ends: true,
+    lines: (drawn.length * 1.15) / 2,
+    draw: (theme, size) => drawScaling(sheet, theme, size),
     onPick: (record) => asked.open("record", { id: String(record) }),
     listing: {
       id: "scaling-table",
@@ -107,16 +143,41 @@ function scalingCard(found: Scaling, y: string, show: string, words: string, ask
   });
 }
 
+// What an address that asks for nothing begins with: one network on one machine, those of the newest
+// result where they were measured with several numbers, else those with most series.
+async function firstFilters(over: string, y: string, asked: Asked): Promise<Filters> {
+  const newest = asked.status.newest?.point;
+  const filters: Filters = {};
+  for (const axis of ["model", "server"]) {
+    const group = ["server", "model", "phase", "framework", "backend", "batch"];
+    const { groups, series } = await fetchScaling(over, y, group, filters);
+    const at = groups.indexOf(axis);
+    const counts = new Map<string, number>();
+    for (const { group } of series) counts.set(String(group[at] ?? ""), (counts.get(String(group[at] ?? "")) ?? 0) + 1);
+    const wanted = String(newest?.[axis] ?? "");
+    const [most] = [...counts].sort((a, b) => b[1] - a[1]);
+    const chosen = counts.has(wanted) ? wanted : most?.[0];
+    if (chosen) filters[axis] = [chosen];
+  }
+  return filters;
+}
+
 export const scaling: View = {
   name: "scaling",
   title: "Scaling",
   async show(asked: Asked): Promise<Content> {
     const { catalogue, parameters } = asked;
-    const filters = filtersOf(parameters, OWN);
     const over = parameters.get("over") ?? "threads";
     const y = parameters.get("y") ?? "throughput";
+    const open = [...parameters].length === 0;
+    const filters = open ? await firstFilters(over, y, asked) : filtersOf(parameters, OWN);
     const group = (parameters.get("group") ?? "").split(",").filter(Boolean);
-    const [values, found] = await Promise.all([fetchValues(filters), fetchScaling(over, y, group, filters)]);
+    const [values, found, machines] = await Promise.all([
+      fetchValues(filters),
+      fetchScaling(over, y, group, filters),
+      fetchMachines(),
+    ]);
+    learnMachines(machines);
     // Threads can be measured here; the others are offered where records have several of them.
     const offered = OVER.filter(
       (axis) => axis === "threads" || axis === over || (values[axis]?.length ?? 0) > 1,
@@ -131,12 +192,7 @@ export const scaling: View = {
         field(
           "y",
           "Speed-up of",
-          select(
-            "y",
-            catalogue.metrics.map(({ key }) => key),
-            y,
-            (chosen) => asked.change({ y: chosen }),
-          ),
+          groupedSelect("y", measureOptions(catalogue), y, (chosen) => asked.change({ y: chosen })),
         ),
         ...filterFields({
           id: "filter",
@@ -149,7 +205,7 @@ export const scaling: View = {
     ];
     const main =
       found.series.length > 0
-        ? [scalingCard(found, y, parameters.get("show") ?? "speedup", filterWords(filters), asked)]
+        ? [scalingCard(found, y, parameters.get("show") ?? "speedup", filters, asked)]
         : [
             note(
               `Nothing measured with several ${label(over)}`,
@@ -161,6 +217,7 @@ export const scaling: View = {
               over === "threads" ? benchLine("large --threads 1,2", asked.status) : null,
             ),
           ];
-    return { title: `Scaling over ${label(over)}`, aside, main };
+    const address = open ? addFilters(new URLSearchParams({ over }), filters) : parameters;
+    return { title: `Scaling over ${label(over)}`, address, aside, main };
   },
 };
