@@ -15,13 +15,14 @@ import {
 } from "./guide.mjs";
 
 const near = (a, b) => Math.abs(a - b) <= 1e-9 * Math.abs(b);
+const BOX = "of box, 2 cores"; // what people call the machine, whose CPU is a "CPU of box"
 const PLAIN = "threads=1&workers=1&server=box"; // one configuration at each point
 
 export const explorerTests = {
   async first_view_is_one_machine_that_mixes_nothing({ open }) {
     const page = await open("/?view=explorer");
     await settled(page);
-    assert.equal(await page.textContent("h1"), "Throughput by batch: large, training, 1 thread, CPU, box");
+    assert.equal(await page.textContent("h1"), `Throughput by batch: large, training, 1 thread, CPU, ${BOX}`);
     assert.match(await page.textContent(".subtitle"), /^20 results, median at each point · higher is better$/);
     assert.equal(await page.$("#warning"), null);
     for (const axis of ["server", "model", "phase", "threads", "workers"])
@@ -142,7 +143,7 @@ export const explorerTests = {
     const page = await open(`/?y=throughput&x=batch&group=framework,backend&phase=training&${PLAIN}&log=xy`);
     await settled(page);
     const png = await saved(page, "#chart-png");
-    assert.equal(png.name, "throughput-by-batch-large-training-1-thread-cpu-box.png");
+    assert.equal(png.name, "throughput-by-batch-large-training-1-thread-cpu-of-box-2-cores.png");
     assert.equal(png.bytes.subarray(1, 4).toString(), "PNG");
     assert.ok(png.bytes.readUInt32BE(16) >= 2 * 960, "too small to be shown");
     const svg = (await saved(page, "#chart-svg")).bytes.toString("utf8");
@@ -158,8 +159,8 @@ export const explorerTests = {
     assert.equal(drawn.wrong, false);
     assert.ok(drawn.paths > 20, "too little is drawn");
     for (const words of [
-      "Throughput by batch: large, training, 1 thread, CPU, box",
-      "Filters: phase training · threads 1 · workers 1 · server box",
+      `Throughput by batch: large, training, 1 thread, CPU, ${BOX}`,
+      `Filters: phase training · threads 1 · workers 1 · server ${BOX}`,
       "throughput (samples/s)",
       "prony, simd",
       "prony, ref",
