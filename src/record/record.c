@@ -132,6 +132,15 @@ const char *record_disturbed(const struct record *record)
     return record_meter(record, "steal") > RECORD_STEAL_MATTERS ? "the host" : "";
 }
 
+const char *record_crowded(const struct record *record, int64_t cores)
+{
+    const int64_t threads = record->point.threads > 0 ? record->point.threads : 1;
+    const double spare = cores > threads ? (double)(cores - threads) : 0;
+    if (record_meter(record, "other_load") > spare + RECORD_OTHERS_MATTER)
+        return "other programs";
+    return record_meter(record, "steal") > RECORD_STEAL_SPOILS ? "the host" : "";
+}
+
 double record_meter(const struct record *record, const char *name)
 {
     for (size_t i = 0; i < record->meter_count; i++)
@@ -203,9 +212,16 @@ static enum status copy_meters(struct arena *arena, struct record *out)
 enum status record_copy(struct arena *arena, const struct record *record, struct record *out)
 {
     *out = *record;
-    const char **const texts[] = {&out->reason,       &out->program,       &out->goal,
-                                  &out->handicap,     &out->bound,         &out->check.against,
-                                  &out->check.reason, &out->against.other, &out->at};
+    const char **const texts[] = {&out->reason,
+                                  &out->program,
+                                  &out->goal,
+                                  &out->handicap,
+                                  &out->bound,
+                                  &out->check.against,
+                                  &out->check.reason,
+                                  &out->against.other,
+                                  &out->against.disturbed,
+                                  &out->at};
     const struct json **const trees[] = {&out->machine, &out->software, &out->calibration,
                                          &out->network};
     double *samples;

@@ -42,7 +42,8 @@ struct record_check {
 
 /* What was measured in turns with it, and which was faster. */
 struct record_against {
-    const char *other; /* "prony/ref", "numpy"; NULL: it was compared with nothing */
+    const char *other;     /* "prony/ref", "numpy"; NULL: it was compared with nothing */
+    const char *disturbed; /* why there is no verdict: "other programs", "the host"; else NULL */
     struct comparison found;
 };
 
@@ -124,6 +125,11 @@ double record_of_limit(const struct record *record);
 #define RECORD_OTHERS_MATTER 0.2
 #define RECORD_STEAL_MATTERS 1
 const char *record_disturbed(const struct record *record);
+
+/* The same for two that took turns, which others hit alike as long as they leave a core to each
+ * thread of `cores`: they then cannot be compared. "" or what disturbed. */
+#define RECORD_STEAL_SPOILS 5
+const char *record_crowded(const struct record *record, int64_t cores);
 
 /* The median time, where that is the time of the work: NaN of a server, whose queries also wait for
  * each other. */

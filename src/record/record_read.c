@@ -61,6 +61,7 @@ static enum status read_against(const struct json *object, struct record_against
     TRY(member_text(object, path, "other", &out->other));
     TRY(member_choice(object, path, "verdict", record_comparisons, RECORD_COMPARISONS, &verdict));
     out->found.verdict = (enum verdict)verdict;
+    TRY(member_text(object, path, "disturbed", &out->disturbed));
     TRY(member_real(object, path, "ratio", &out->found.ratio));
     TRY(member_real(object, path, "low", &out->found.low));
     TRY(member_real(object, path, "high", &out->found.high));

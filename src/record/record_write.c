@@ -88,6 +88,7 @@ static void write_against(struct json_writer *writer, const struct record_agains
     json_object(writer);
     write_text(writer, "other", against->other);
     write_text(writer, "verdict", verdict_name(against->found.verdict));
+    write_text(writer, "disturbed", against->disturbed);
     write_real(writer, "ratio", against->found.ratio);
     write_real(writer, "low", against->found.low);
     write_real(writer, "high", against->found.high);

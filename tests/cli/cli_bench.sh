@@ -397,6 +397,7 @@ known = {"min": 990, "median": 1000, "mean": 1001, "ci_low": 998, "ci_high": 100
 for line in open(sys.argv[1]):
     record = json.loads(line)
     if record["kind"] == "result":
+        record["result"].pop("meters", None)  # what else ran meanwhile
         for key, value in known.items():
             record["result"]["time_ns"][key] = value * float(sys.argv[2])
     print(json.dumps(record))
@@ -429,6 +430,9 @@ PYTHON
     expect sees_what_is_faster 0 'faster' \
         "$prony" compare "$folder/new.jsonl" "$folder/old.jsonl" --fail-if-slower 5%
 fi
+expect stops_what_is_slower 1 '1 of 1 ' \
+    "$prony" bench small --backend ref --against simd --seconds 0.3 --fail-if-slower 5%
+expect needs_something_to_be_slower_than 2 'add --against NAME' "$prony" bench small --fail-if-slower 5%
 echo '{"results":[{"command":"true","times":[0.2,0.21]}]}' >"$folder/hyperfine.json"
 expect compares_what_others_measured 0 '1 configuration in both' \
     "$prony" compare "$folder/hyperfine.json" "$folder/hyperfine.json"

@@ -55,6 +55,20 @@ output=$("$prony" compare "$folder/axes.jsonl" "$folder/axes.jsonl")
     echo "$output" | grep -q 'optimiser sgd, isa avx2, fusion off'
 report names_what_differs $? "$output"
 
+# Where others used the machine, nothing is said, and nothing passes.
+busy='"phase":"training","batch":1,"threads":1'
+record "$busy" ok "$(timed 100)" >"$folder/quiet.jsonl"
+record "$busy" ok "$(timed 200),\"meters\":{\"other_load\":1.5,\"steal\":0}" >"$folder/crowded.jsonl"
+record "$busy" ok "$(timed 200),\"meters\":{\"other_load\":0.1,\"steal\":0}" >"$folder/alone.jsonl"
+expect says_nothing_of_a_disturbed_pair 0 "can't tell  small training, batch 1, prony, 1 thread" \
+    "$prony" compare "$folder/quiet.jsonl" "$folder/crowded.jsonl"
+expect says_what_disturbed_it 0 '(disturbed by other programs)' \
+    "$prony" compare "$folder/crowded.jsonl" "$folder/quiet.jsonl"
+expect lets_no_disturbed_pair_pass 1 "1 of 1 can't be told: the machine was disturbed" \
+    "$prony" compare "$folder/quiet.jsonl" "$folder/crowded.jsonl" --fail-if-slower 5%
+expect stops_an_undisturbed_one 1 '1 of 1 became slower by more than 5 %' \
+    "$prony" compare "$folder/quiet.jsonl" "$folder/alone.jsonl" --fail-if-slower 5%
+
 # What failed in both files is in both.
 record '"phase":"training","batch":3' failed '' >>"$folder/axes.jsonl"
 expect counts_what_failed_in_both 0 \

@@ -326,11 +326,13 @@ TEST(a_comparison_travels_in_its_record)
     struct arena arena = {0};
     struct text line = {0};
     record_start(&record);
-    record.against = (struct record_against){"numpy", {0.5, 0.4, 0.6, 40, 8, VERDICT_FASTER, true}};
+    record.against =
+        (struct record_against){"numpy", NULL, {0.5, 0.4, 0.6, 40, 8, VERDICT_FASTER, true}};
     record_write(&record, &line);
     CHECK_OK(text_done(&line));
     if (CHECK_OK(record_read(&arena, "line", 1, text_of(&line), line.length, &back))) {
         CHECK_EQUAL_TEXT(back.against.other, "numpy");
+        CHECK(!back.against.disturbed);
         CHECK_EQUAL_INT(back.against.found.verdict, VERDICT_FASTER);
         CHECK_EQUAL_INT(back.against.found.rounds, 40);
         CHECK_EQUAL_INT(back.against.found.instances, 8);

@@ -1,6 +1,7 @@
 /* group_result.c: see group_result.h. */
 #include "bench/sweep/group_result.h"
 
+#include "base/cpu.h"
 #include "bench/job/job_network.h"
 #include "bench/sweep/entry.h"
 #include "bench/sweep/notes.h"
@@ -150,6 +151,19 @@ static void group_refuse_verdict(struct contender *contender, const struct conte
     contender->record.reason = text_of(&contender->notes) + 2;
 }
 
+/* Others hit both alike, unless one of both had to wait for a core. */
+static void group_withhold_verdict(const struct group *group, struct record_against *against)
+{
+    struct cpu cpu;
+    cpu_detect(&cpu);
+    for (int i = 0; i < group->count && !against->disturbed; i++) {
+        const char *by = record_crowded(&group->contenders[i].record, cpu.cores);
+        against->disturbed = *by ? by : NULL;
+    }
+    if (against->disturbed)
+        against->found.verdict = VERDICT_UNKNOWN;
+}
+
 enum status group_compare(struct group *group)
 {
     if (!group->bench->measure.compare || group->count != 2 || !group->contenders[0].runs ||
@@ -164,6 +178,7 @@ enum status group_compare(struct group *group)
     }
     struct record_against *against = &a->record.against;
     TRY(measure_compare(&group->bench->measure, a->timing, b->timing, &against->found));
+    group_withhold_verdict(group, against);
     return bench_name(&b->record.point, &group->arena, &against->other);
 }
 

@@ -2,8 +2,10 @@
 #include "bench/job/kernel_bench.h"
 #include "bench/sweep/crossover.h"
 #include "cli/bench_run.h"
+#include "cli/gate.h"
 #include "cli/peer_folder.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +13,7 @@ struct bench_flags {
     struct bench_request request;
     bool kernels, crosses;
     const char *shape;
+    double share; /* of --fail-if-slower */
     struct output_flags output;
 };
 
@@ -67,10 +70,28 @@ static enum status check_crossing(const struct cli *cli, const struct bench_requ
     return registry_first(cli->registry, "gpu", &gpu);
 }
 
+/* A gate needs something to be compared. */
+static enum status gate_check(const struct cli *cli, const struct bench_flags *flags)
+{
+    if (args_given(cli->args, &cli->found, "fail-if-slower") && !flags->request.against)
+        FAIL(STATUS_INPUT, "--fail-if-slower compares: add --against NAME, or compare two files "
+                           "with prony compare");
+    return STATUS_OK;
+}
+
+static enum status gate_end(const struct gate *gate)
+{
+    if (isfinite(gate->share) && !gate->pairs)
+        FAIL(STATUS_INPUT, "nothing was compared: one of both could not run, or is handicapped");
+    return gate_judge(gate);
+}
+
 static enum status measure_networks(const struct cli *cli, struct bench_flags *flags)
 {
     struct bench_request *request = &flags->request;
-    struct bench_output output = {0};
+    const bool judged = args_given(cli->args, &cli->found, "fail-if-slower");
+    struct gate gate = {.share = judged ? flags->share : (double)INFINITY};
+    struct bench_output output = {.gate = &gate};
     struct arena arena = {0};
     const char *const *models = cli->found.positional;
     int count = cli->found.count;
@@ -90,6 +111,8 @@ static enum status measure_networks(const struct cli *cli, struct bench_flags *f
         output.style = cli->found.count ? OUTPUT_CROSSOVER : OUTPUT_CROSSOVER_WIDTHS;
     if (status == STATUS_OK)
         status = cli_bench(cli, &request, 1, &output, false);
+    if (status == STATUS_OK)
+        status = gate_end(&gate);
     bench_output_close(&output);
     arena_free(&arena);
     return status;
@@ -109,6 +132,7 @@ static enum status run_bench(struct cli *cli, void *options)
     for (int i = 0; i < cli->found.count; i++)
         TRY(cli_keep_network(flags->output.file, cli->found.positional[i]));
     TRY(cli_keep_data(flags->output.file, flags->request.dataset));
+    TRY(gate_check(cli, flags));
     return measure_networks(cli, flags);
 }
 
@@ -118,6 +142,7 @@ static const struct arg rows[] = {
     {ARG_NAMED("find-crossover", struct bench_flags, crosses), NULL,
      "from which batch on is the GPU faster than the CPU; without networks: from which width on"},
     {CLI_SHAPE(struct bench_flags)},
+    {GATE_ARG(struct bench_flags)},
     ARG_END,
 };
 
@@ -136,6 +161,7 @@ const struct command cmd_bench = {
                  "  prony bench small large --phase training,inference --batch 1,3,10\n"
                  "  prony bench small --framework prony,python-list,numpy --out results.jsonl\n"
                  "  prony bench fcn,lenet --batch 1-256*2 --skip 'backend=ref batch=64-256*2'\n"
+                 "  prony bench large --against ../before/build/prony --fail-if-slower 5%\n"
                  "  prony bench --kernels dense conv --backend simd --threads 1,2\n"
                  "  prony bench large fcn --find-crossover\n",
              .lists = {{request_flags, offsetof(struct bench_flags, request)},

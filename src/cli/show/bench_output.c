@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "bench/sweep/crossover.h"
 #include "cli/commands.h"
+#include "cli/gate.h"
 #include "cli/screen.h"
 #include "cli/show/explained.h"
 #include "record/tables/ingestion_table.h"
@@ -163,6 +164,9 @@ static enum status output_write(void *context, const char *line, const struct re
 {
     struct bench_output *output = context;
     struct line_seen *machine = NULL;
+    if (output->gate && record->against.other)
+        gate_count(output->gate, &record->against.found,
+                   record->against.disturbed ? record->against.disturbed : "");
     enum status told = record->kind == RECORD_MACHINE ? output_see_machine(output, record, &machine)
                                                       : output_network(output, record);
     enum status status = output_line(output, line, record, machine && machine->filed);

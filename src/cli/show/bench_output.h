@@ -38,6 +38,7 @@ struct bench_output {
     size_t kept_count, kept_room;
     struct arena arena;
     struct line_seen *seen; /* networks and machines that are told or filed already */
+    struct gate *gate;      /* counts what was compared; or NULL */
 };
 
 /* What a command line says of it; all may be NULL. */

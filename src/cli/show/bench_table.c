@@ -134,6 +134,8 @@ static void add_verdict(struct show_table *show, const struct record *record)
                                         "the same as"};
     struct text out = {0};
     text_printf(&out, "  %s %s", words[found->verdict], record->against.other);
+    if (record->against.disturbed)
+        text_printf(&out, " (can't tell: disturbed by %s)", record->against.disturbed);
     if (!isnan(found->ratio))
         text_printf(&out, ": %.3g × its time", found->ratio);
     if (isnan(found->low))
