@@ -49,6 +49,11 @@ enum status endpoint_axes(struct call *call)
     for (size_t i = 0; i < STORE_AGGREGATES; i++)
         json_add_text(json, store_aggregates[i]);
     json_end(json);
+    json_key(json, "frameworks");
+    json_object(json);
+#define FRAMEWORK(key, title) call_add_text(json, key, title);
+#include "record/frameworks.def"
+    json_end(json);
     json_end(json);
     return STATUS_OK;
 }

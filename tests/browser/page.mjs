@@ -18,6 +18,7 @@ import { explorerTests } from "./explorer.mjs";
 import { writeFixture } from "./fixture.mjs";
 import { frameTests } from "./frame.mjs";
 import { complaints, openPage, run, settled, startGuide, stopGuide } from "./guide.mjs";
+import { overviewTests } from "./overview.mjs";
 import { takePictures } from "./pictures.mjs";
 import { viewTests } from "./views.mjs";
 
@@ -26,6 +27,7 @@ const folder = mkdtempSync(join(tmpdir(), "prony-browser-"));
 const store = join(folder, "store.db");
 
 const tests = {
+  ...overviewTests,
   ...frameTests,
   ...explorerTests,
   ...viewTests,

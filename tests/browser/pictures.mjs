@@ -14,6 +14,7 @@ export async function takePictures(browser, address, folder) {
   const [ours, theirs] = gpu ? ["backend%3Dcuda", "pytorch+backend%3Dgraph"] : ["backend%3Dsimd", "numpy"];
   const begin = `/?y=throughput&x=batch&group=framework,backend&log=xy&phase=training&${plain}`;
   const pictures = {
+    overview: ["/", { viewport: { width: 1440, height: 900 } }],
     explorer: [begin],
     dark: [begin, { colorScheme: "dark" }],
     phone: [begin, { viewport: { width: 390, height: 780 } }],

@@ -20,6 +20,7 @@ export interface Catalogue {
   axes: Axis[];
   metrics: Metric[];
   aggregates: string[];
+  frameworks: Record<string, string>; // what people call them, by key
 }
 
 export type Value = string | number | null; // null: the record does not say
@@ -349,6 +350,43 @@ export interface Live {
   running: Running[];
 }
 
+export type Drawing = "bars" | "lines" | "dots";
+
+// A sentence that the figures carry, the chart that shows it, the command that measures it again.
+export interface Finding {
+  name: string;
+  title: string;
+  sentence: string;
+  approximate: boolean;
+  chart: string; // parameters of a query
+  kind: Drawing;
+  command: string | null;
+  ids: number[];
+}
+
+export interface MachineEntry {
+  server: string;
+  machine: string; // its human name
+  source: string; // own, or shipped with prony
+  results: number;
+}
+
+export interface Overview {
+  server: string | null; // null: there are no results
+  machine: string | null;
+  source: string;
+  results: number;
+  newest: string | null;
+  others: MachineEntry[];
+  findings: Finding[];
+}
+
+export interface Term {
+  key: string;
+  term: string;
+  text: string;
+}
+
 export class Unreachable extends Error {} // no server answers
 
 export class Refused extends Error {
@@ -456,6 +494,19 @@ export async function fetchNetwork(
 
 export function fetchAnswers(filters: Filters): Promise<Answers> {
   return get("/api/answers", asked({}, filters));
+}
+
+export function fetchOverview(chosen: { server?: string; source?: string }): Promise<Overview> {
+  return get("/api/overview", new URLSearchParams(chosen));
+}
+
+// The points of a finding's chart.
+export function fetchChart(chart: string): Promise<Answered> {
+  return get("/api/query", new URLSearchParams(chart));
+}
+
+export async function fetchGlossary(): Promise<Term[]> {
+  return (await get<{ terms: Term[] }>("/api/glossary")).terms;
 }
 
 export function fetchLive(after: number): Promise<Live> {

@@ -1,6 +1,7 @@
 // copy.ts: puts text into the clipboard and says so where the reader looks.
 
 import { attributed, element, find } from "./dom";
+import { commandLine } from "./page";
 
 const SAID_MS = 1800; // how long a button says what it did
 
@@ -47,4 +48,14 @@ export function copyButton(
     });
   });
   return attributed(button, { "aria-label": spoken });
+}
+
+// A command with the button that copies it.
+export function commandToCopy(command: string): HTMLElement {
+  return element(
+    "div",
+    { className: "command-row" },
+    commandLine(command),
+    copyButton("Copy", `Copy the command ${command}`, () => command, { className: "bar-button" }),
+  );
 }

@@ -99,6 +99,16 @@ export function moment(stamp: string | null | undefined): string {
   return stamp ? new Date(stamp).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }) : "–";
 }
 
+// As one says it: today 21:01 · yesterday 9:30 · 14 Nov 2026
+export function dayOf(stamp: string, now = new Date()): string {
+  const at = new Date(stamp);
+  const days = Math.round((new Date(now).setHours(0, 0, 0, 0) - new Date(at).setHours(0, 0, 0, 0)) / 86400e3);
+  const clock = at.toLocaleTimeString(undefined, { timeStyle: "short" });
+  if (days === 0) return `today ${clock}`;
+  if (days === 1) return `yesterday ${clock}`;
+  return at.toLocaleDateString(undefined, { dateStyle: "medium" });
+}
+
 export function shapeText(shape: number[]): string {
   return shape.length > 0 ? shape.join("×") : "scalar";
 }

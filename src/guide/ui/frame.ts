@@ -1,9 +1,10 @@
-// frame.ts: what stands around every view: the tabs, the link to copy, the colours, and the
+// frame.ts: what stands around every view: the tabs, the machine, the link to copy, the colours, and the
 // words that take a view's place while it loads or when the server has stopped.
 
-import type { Status } from "./api";
+import type { Overview, Status } from "./api";
+import { machineChooser } from "./chooser";
 import { copyButton } from "./copy";
-import { attributed, drawn, element, find, type Child } from "./dom";
+import { attributed, drawn, element, find, refill, type Child } from "./dom";
 import { many, moment, shellWord } from "./format";
 import { addressOf, commandLine, type View } from "./page";
 import { themeSwitch } from "./theme";
@@ -43,6 +44,14 @@ export function markView(name: string): void {
     link.setAttribute("aria-current", "page");
     tabs.scrollLeft = link.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - link.clientWidth) / 2;
   }
+}
+
+export function showMachines(
+  overview: Overview,
+  server: string | null,
+  onChoose: (server: string, source: string) => void,
+): void {
+  refill(find("machine-place"), machineChooser(overview, server, onChoose));
 }
 
 export function showStore(status: Status): void {

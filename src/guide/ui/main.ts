@@ -3,20 +3,20 @@
 
 import {
   fetchCatalogue,
+  fetchOverview,
   fetchStatus,
   Refused,
   Unreachable,
   type Catalogue,
   type Status,
 } from "./api";
+import { commandToCopy } from "./copy";
 import { element, find, refill } from "./dom";
 import { shellWord } from "./format";
-import { fillHeader, guideCommand, markView, showGone, showStore, skeleton } from "./frame";
+import { fillHeader, guideCommand, markView, showGone, showMachines, showStore, skeleton } from "./frame";
 import {
   addressOf,
-  benchLine,
   changed,
-  commandLine,
   HOME,
   note,
   type Asked,
@@ -24,12 +24,14 @@ import {
   type View,
 } from "./page";
 import { drawPlots, resizePlots } from "./plot";
+import { followTerms } from "./terms";
 import { views } from "./views/index";
 
 const RETRY_MS = 3000;
 const WATCH_MS = 4000;
 const SKELETON_MS = 200; // what comes sooner needs none
 const STOPPED = "stopped"; // the stamp of what stands in for a view then
+const BY_MACHINE = ["overview", "explorer", "compare", "roofline", "scaling", "machines", "answers"]; // their addresses take server=
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -42,7 +44,7 @@ function refused(error: Refused): Content {
       note(
         passing ? "The store does not answer" : "The store has no answer to that",
         element("p", { id: "message" }, error.message),
-        element("p", {}, element("a", { href: "/" }, "Back to the first view")),
+        element("p", {}, element("a", { href: "/" }, "Back to the overview")),
       ),
     ],
     ...(passing ? { again_ms: RETRY_MS, stamp: `refused ${error.message}` } : {}),
@@ -72,7 +74,7 @@ function broken(error: unknown): Content {
       note(
         "This view failed",
         element("p", { id: "message" }, message),
-        element("p", {}, element("a", { href: "/" }, "Back to the first view")),
+        element("p", {}, element("a", { href: "/" }, "Back to the overview")),
       ),
     ],
   };
@@ -88,14 +90,17 @@ function emptyStore(status: Status): Content {
         element(
           "p",
           { id: "message" },
-          "Measure a network on this machine; results appear here as they come:",
+          "Measure this machine: a small and a large network, in about a minute. What it can do appears here as it runs.",
         ),
-        benchLine("small --batch 1,8,64", status),
-        element("p", {}, "or file records that were measured elsewhere:"),
-        commandLine(`prony store add results.jsonl --store ${store}`),
+        commandToCopy(`prony suite demo --store ${store}`),
+        element("p", {}, "Or measure one network:"),
+        commandToCopy(`prony bench small --batch 1,8,64 --store ${store}`),
+        element("p", {}, "Or file records that were measured elsewhere:"),
+        commandToCopy(`prony store add results.jsonl --store ${store}`),
       ),
     ],
     again_ms: 3000,
+    stamp: "empty",
   };
 }
 
@@ -222,12 +227,30 @@ class Page {
     refill(find("aside"), content.aside ?? []);
     refill(find("main"), content.main);
     markView(name);
+    void this.fillMachines(name);
     drawPlots();
     if (other && this.begun) {
       scrollTo(0, 0);
       find("main").focus({ preventScroll: true });
     }
     this.begun = true;
+  }
+
+  // The machines to choose from; another one shows the same view of it, or else its overview.
+  private async fillMachines(name: string): Promise<void> {
+    const overview = await fetchOverview({}).catch(() => null);
+    if (!overview) return;
+    const asked = readAddress().parameters.get("server");
+    showMachines(overview, asked ?? (name === HOME ? overview.server : null), (server, source) => {
+      const now = readAddress();
+      const target = BY_MACHINE.includes(now.name) ? now.name : HOME;
+      this.go(
+        addressOf(
+          target,
+          target === HOME ? { server, source } : changed(now.parameters, { server }),
+        ),
+      );
+    });
   }
 }
 
@@ -276,6 +299,7 @@ async function start(): Promise<void> {
   refill(find("main"), skeleton());
   const page = new Page(...(await fetchFirst()));
   followLinks(page);
+  followTerms();
   addEventListener("popstate", () => void page.show());
   addEventListener("resize", resizePlots);
   await page.show();

@@ -44,9 +44,9 @@ export function changed(parameters: URLSearchParams, changes: Changes): URLSearc
   return made;
 }
 
-export const HOME = "explorer"; // what "/" shows
+export const HOME = "overview"; // what "/" shows
 
-// The address of a view. The first one needs no name, nor does a chart, which says x and y.
+// The address of a view. The overview needs no name, nor does a chart, which says x and y.
 export function addressOf(view: string, parameters: URLSearchParams | Record<string, string> = {}): string {
   const given = new URLSearchParams(parameters);
   const clear = view === HOME || (view === "explorer" && given.has("x") && given.has("y"));

@@ -5,21 +5,25 @@ import type { View } from "../page";
 import { answers } from "./answers";
 import { compare } from "./compare";
 import { explorer } from "./explorer";
+import { learn } from "./learn";
 import { live } from "./live";
 import { machines } from "./machines";
 import { networks } from "./networks";
+import { overview } from "./overview";
 import { record } from "./record";
 import { roofline } from "./roofline";
 import { scaling } from "./scaling";
 
 export const views: View[] = [
+  overview,
   explorer,
   compare,
-  roofline,
   scaling,
+  roofline,
   machines,
   networks,
   answers,
   live,
+  learn,
   record,
 ];
