@@ -143,21 +143,26 @@ static enum status lack(const struct finding_about *about)
  */
 static enum status find_machine(struct finding_about *about, const struct newest *newest)
 {
-    const struct store_filter gpu[] = {
-        {"server", about->server}, {"unit", "gpu"}, {"status", "ok"}};
-    char host[POINT_TEXT] = "";
+    const struct store_filter gpu[] = {{"server", about->server},
+                                       {"source", newest->own ? "own" : "shipped"},
+                                       {"unit", "gpu"},
+                                       {"status", "ok"}};
+    char host[POINT_TEXT] = "", title[TITLE_TEXT];
     struct text line = {0};
     struct json *tree = NULL;
     int64_t count;
-    TRY(store_count(about->store, (struct store_where){gpu, 3}, &count));
+    TRY(store_count(about->store, (struct store_where){gpu, 4}, &count));
     enum status status = store_get(about->store, newest->id, &line);
     if (status == STATUS_OK)
         status = json_parse(about->arena, "store", text_of(&line), line.length, &tree);
     text_free(&line);
     TRY(status);
     gethostname(host, sizeof host - 1);
+    TRY(store_title(about->store, about->server, title));
+    const char *name = arena_text(about->arena, *title ? title : about->server);
+    NEED(name);
     about->machine = (struct finding_machine){
-        .title = about->server,
+        .title = name,
         .cores = json_int(json_get(tree, "machine"), "cores", 0),
         .gpu = count > 0,
         .here = newest->own && strcmp(host, about->server) == 0,

@@ -83,6 +83,19 @@ static void add_short(struct text *out, double value)
     }
 }
 
+void finding_add_range(struct asking *asking, struct figure least, struct figure most)
+{
+    if (most.value > GAIN * least.value) {
+        note_spread(asking, least.spread > most.spread ? least : most);
+        add_short(&asking->finding->sentence, least.value);
+        text_add(&asking->finding->sentence, " to ");
+        add_short(&asking->finding->sentence, most.value);
+        text_add(&asking->finding->sentence, " ×");
+    } else {
+        finding_add_times(asking, most);
+    }
+}
+
 void finding_add_times(struct asking *asking, struct figure figure)
 {
     note_spread(asking, figure);

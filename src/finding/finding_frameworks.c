@@ -149,9 +149,8 @@ static void say_winner(struct asking *asking, const struct contest *contest)
     struct text *out = &asking->finding->sentence;
     const size_t winners = equals(asking, contest, 0);
     add_names(out, contest, 0, winners);
-    finding_capitalise(out, 0);
-    if (strcmp(contest->marks[0]->values[NAME], "prony") == 0)
-        out->data[0] = 'p'; /* its name */
+    if (strcmp(contest->marks[0]->values[NAME], "prony") != 0) /* which is written so */
+        finding_capitalise(out, 0);
     asking->finding->nothing = winners > 1;
     if (winners > 1) {
         text_printf(out, " are equally fast at %s `%s`",
@@ -222,7 +221,8 @@ enum status finding_frameworks(struct asking *asking)
     if (!finding->known) {
         text_add(&finding->sentence, "Not known: no two frameworks were measured at one batch of ");
         finding_add_work(&finding->sentence, about);
-        text_printf(&finding->sentence, " on %s, all else alike.", about->machine.title);
+        finding_add_place(&finding->sentence, about);
+        text_add(&finding->sentence, ", all else alike.");
         return STATUS_OK;
     }
     finding_keep_like(asking, &row.point);
@@ -294,9 +294,10 @@ enum status finding_precision(struct asking *asking)
         return say_precision(asking, &series, usual);
     text_add(&finding->sentence, "Not known: ");
     finding_add_work(&finding->sentence, about);
-    text_printf(&finding->sentence,
-                " was not measured in fp32 and another precision, all else alike, on %s.",
-                about->machine.title);
+    text_add(&finding->sentence,
+             " was not measured in fp32 and another precision, all else alike,");
+    finding_add_place(&finding->sentence, about);
+    text_add(&finding->sentence, ".");
     return STATUS_OK;
 }
 
@@ -344,7 +345,9 @@ enum status finding_phase(struct asking *asking)
         return say_phases(asking, &series);
     text_printf(&finding->sentence,
                 "Not known: training and inference of `%s` were not both measured at one batch, "
-                "all else alike, on %s.",
-                about->model, about->machine.title);
+                "all else alike,",
+                about->model);
+    finding_add_place(&finding->sentence, about);
+    text_add(&finding->sentence, ".");
     return STATUS_OK;
 }

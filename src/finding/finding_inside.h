@@ -100,6 +100,8 @@ enum status finding_first_as_good(const struct asking *asking, const struct seri
                                   const struct store_mark **out);
 /* "1.7 ×", "about 1,400 ×"; "83 %", "about 4 %". */
 void finding_add_times(struct asking *asking, struct figure figure);
+void finding_add_range(struct asking *asking, struct figure least,
+                       struct figure most); /* "60 to 90 ×" */
 void finding_add_share(struct asking *asking, struct figure figure);
 /* " (± 2 %)": the largest spread of the figures so far, where it is worth a word. */
 void finding_add_spread(struct asking *asking);
@@ -115,6 +117,8 @@ void finding_add_manner(struct text *out, const struct point *point);
 void finding_add_maker(struct text *out, const struct point *point);
 void finding_add_unit(struct text *out, const struct finding_about *about,
                       const struct point *point); /* "your CPU", "the NVIDIA H200" */
+void finding_add_place(struct text *out,
+                       const struct finding_about *about); /* " on this machine", " on box" */
 void finding_capitalise(struct text *text, size_t from);
 /* "prony bench large --phase training --backend cuda --precision tf32 --unit gpu": for what a point
  * is, of these axes (bit i for axes[i]). Names come from records, so they are words of a shell. */

@@ -82,8 +82,8 @@ static void say_no_share(struct asking *asking)
     struct text *out = &asking->finding->sentence;
     text_add(out, "Not known: no result of ");
     finding_add_work(out, asking->about);
-    text_printf(out, " on %s can be compared with the limit of the hardware.",
-                asking->about->machine.title);
+    finding_add_place(out, asking->about);
+    text_add(out, " can be compared with the limit of the hardware.");
 }
 
 enum status finding_limit(struct asking *asking)
@@ -214,8 +214,10 @@ enum status finding_busy(struct asking *asking)
     TRY(store_values(about->store, "disturbed", where, take_busy, &busy));
     asking->finding->known = busy.disturbed > 0 && 5 * busy.disturbed >= busy.all;
     if (!asking->finding->known) {
-        text_printf(out, "No: %lld of %lld results on %s were disturbed.",
-                    (long long)busy.disturbed, (long long)busy.all, about->machine.title);
+        text_printf(out, "No: %lld of %lld results", (long long)busy.disturbed,
+                    (long long)busy.all);
+        finding_add_place(out, about);
+        text_add(out, " were disturbed.");
         return STATUS_OK;
     }
     const struct store_filter why = {"disturbed", busy.why};

@@ -225,8 +225,9 @@ enum status finding_next(struct asking *asking)
     if (!finding->known) {
         text_add(&finding->sentence, "Measure ");
         finding_add_work(&finding->sentence, about);
-        text_printf(&finding->sentence, ": there is no result on %s to start from.",
-                    about->machine.title);
+        text_add(&finding->sentence, ": there is no result");
+        finding_add_place(&finding->sentence, about);
+        text_add(&finding->sentence, " to start from.");
         finding_begin_command("bench", &about->best, about->phase, FINDING_BENCH, finding);
         return STATUS_OK;
     }

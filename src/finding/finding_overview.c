@@ -38,11 +38,21 @@ static enum status take_machine(void *context, const char *key, const char *valu
     } else if (overview->other_count < OVERVIEW_OTHERS) {
         struct overview_machine *other = &overview->others[overview->other_count];
         NEED(other->server = arena_text(machines->arena, value));
-        other->title = other->server;
+
         other->source = machines->source;
         other->results = count;
         overview->other_count++;
     }
+    return STATUS_OK;
+}
+
+/* What people call a machine; its server's name where no record tells. */
+static enum status name_machine(struct store *store, struct arena *arena,
+                                struct overview_machine *machine)
+{
+    char title[TITLE_TEXT];
+    TRY(store_title(store, machine->server, title));
+    NEED(machine->title = arena_text(arena, *title ? title : machine->server));
     return STATUS_OK;
 }
 
@@ -55,7 +65,9 @@ static enum status list_machines(struct store *store, struct arena *arena, struc
         TRY(store_values(store, "server", (struct store_where){filters, 2}, take_machine,
                          &machines));
     }
-    return STATUS_OK;
+    for (size_t i = 0; i < out->other_count; i++)
+        TRY(name_machine(store, arena, &out->others[i]));
+    return name_machine(store, arena, &out->machine);
 }
 
 struct newest {
@@ -227,8 +239,7 @@ static enum status find_findings(struct store *store, struct arena *arena, struc
     struct subjects subjects;
     TRY(where_here(arena, where, &out->machine, &here));
     TRY(find_subjects(store, arena, here, &subjects));
-    if (subjects.count)
-        out->machine.title = subjects.list[0].machine.title;
+
     for (size_t i = 0; i < FINDINGS && out->count < OVERVIEW_FINDINGS; i++)
         TRY(add_finding(&subjects, i, out));
     return STATUS_OK;
@@ -241,7 +252,6 @@ enum status overview_find(struct store *store, struct arena *arena, struct store
     TRY(choose_machine(store, arena, where, out));
     if (!*out->machine.server && !*out->machine.source)
         return STATUS_OK;
-    out->machine.title = out->machine.server;
     TRY(list_machines(store, arena, out));
     enum status status = find_findings(store, arena, where, out);
     if (status != STATUS_OK)

@@ -64,7 +64,9 @@ enum status finding_batch(struct asking *asking)
     if (!finding->known) {
         text_add(out, "Not known: no two batches of ");
         finding_add_work(out, about);
-        text_printf(out, " were measured on %s with all else alike.", about->machine.title);
+        text_add(out, " were measured");
+        finding_add_place(out, about);
+        text_add(out, " with all else alike.");
         return STATUS_OK;
     }
     const struct store_mark *chosen;
@@ -87,10 +89,10 @@ static void say_no_threads(const struct finding_about *about, bool counted, stru
     }
     text_add(out, "Not known: ");
     finding_add_work(out, about);
-    text_printf(out,
-                counted ? " was measured with one number of threads only on %s."
-                        : " was not measured on the CPU of %s.",
-                about->machine.title);
+    text_add(out, counted ? " was measured with one number of threads only"
+                          : " was not measured on a CPU");
+    finding_add_place(out, about);
+    text_add(out, ".");
 }
 
 static enum status say_threads(struct asking *asking, const struct series *series,

@@ -167,16 +167,6 @@ struct sides {
     struct store_row cpu, gpu;
 };
 
-/* "60 × ", "60 to 90 × " */
-static void add_range(struct asking *asking, struct figure least, struct figure most)
-{
-    if (most.value > 1.05 * least.value) {
-        finding_add_times(asking, least);
-        text_add(&asking->finding->sentence, " to ");
-    }
-    finding_add_times(asking, most);
-}
-
 static struct figure inverse(struct figure figure)
 {
     return (struct figure){1 / figure.value, figure.spread};
@@ -193,9 +183,9 @@ static void say_always(struct asking *asking, const struct contest *contest,
     finding_capitalise(out, 0);
     text_printf(out, " %s `%s` ", finding_verb(asking->about), asking->about->model);
     if (gpu)
-        add_range(asking, contest->least, contest->most);
+        finding_add_range(asking, contest->least, contest->most);
     else
-        add_range(asking, inverse(contest->most), inverse(contest->least));
+        finding_add_range(asking, inverse(contest->most), inverse(contest->least));
     text_add(out, " as fast as ");
     finding_add_unit(out, asking->about, loser);
     if (contest->cpu_wins + contest->gpu_wins + contest->ties == 1)

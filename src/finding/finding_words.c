@@ -73,6 +73,14 @@ void finding_add_unit(struct text *out, const struct finding_about *about,
         text_printf(out, "the %s of %s", unit, point->server);
 }
 
+void finding_add_place(struct text *out, const struct finding_about *about)
+{
+    if (about->machine.here)
+        text_add(out, " on this machine");
+    else
+        text_printf(out, " on %s", about->server);
+}
+
 void finding_begin_command(const char *command, const struct point *point, const char *phase,
                            uint64_t set, struct finding *finding)
 {
@@ -104,9 +112,11 @@ bool finding_add_threads(const struct finding_about *about, struct text *out)
 static enum status count_results(const struct finding_about *about, const char *framework,
                                  const char *status, int64_t *out)
 {
-    const struct store_filter filters[] = {
-        {"framework", framework}, {"server", about->server}, {"status", status}};
-    return store_count(about->store, (struct store_where){filters, 3}, out);
+    const struct store_filter filters[] = {{"framework", framework},
+                                           {"server", about->server},
+                                           {"source", about->machine.shipped ? "shipped" : "own"},
+                                           {"status", status}};
+    return store_count(about->store, (struct store_where){filters, 4}, out);
 }
 
 enum status finding_add_frameworks(const struct finding_about *about, bool gpu, struct text *out)

@@ -240,23 +240,31 @@ static enum status print_best(const struct finding_about *about, int width)
     describe_best(&best, &text);
     enum status status = text_done(&text);
     if (status == STATUS_OK)
-        answer_line("best", text_of(&text), width);
+        status = answer_line("best", text_of(&text), width);
     text_free(&text);
     return status;
 }
 
-/* The findings, each with its name; what to try comes with its command. */
+/* A finding with its name; what to try comes with its command. Unknown ones are told where some
+ * result `counts`. */
+static enum status print_finding(const struct finding *finding, bool counts, int width)
+{
+    const bool next = strcmp(finding->name, "next") == 0;
+    if (finding->known || next || (counts && finding->command.length))
+        TRY(answer_line(finding->name, text_of(&finding->sentence), width));
+    if (next && finding->command.length)
+        TRY(answer_command("try", text_of(&finding->command), width));
+    return STATUS_OK;
+}
+
 static enum status print_findings(const struct finding_about *about, int width)
 {
     for (size_t i = 0; i < FINDINGS; i++) {
-        struct finding answer;
-        TRY(finding_ask(about, i, &answer));
-        const bool next = strcmp(answer.name, "next") == 0;
-        if (answer.known || answer.command.length || next)
-            answer_line(answer.name, text_of(&answer.sentence), width);
-        if (next && answer.command.length)
-            answer_command("try", text_of(&answer.command), width);
-        finding_free(&answer);
+        struct finding finding;
+        TRY(finding_ask(about, i, &finding));
+        enum status status = print_finding(&finding, about->best_id != 0, width);
+        finding_free(&finding);
+        TRY(status);
     }
     return STATUS_OK;
 }
@@ -287,13 +295,14 @@ static enum status take_skipped(void *context, int64_t id, const char *line, siz
                                            {"model", skipped->about->model},
                                            {"phase", skipped->about->phase},
                                            {"server", skipped->about->server},
+                                           {"source", "own"},
                                            {"status", "ok"}};
-    TRY_OR(done, store_count(skipped->about->store, (struct store_where){filters, 5}, &ok));
+    TRY_OR(done, store_count(skipped->about->store, (struct store_where){filters, 6}, &ok));
     if (ok || skipped->count == sizeof skipped->told / sizeof *skipped->told)
         goto done;
     snprintf(skipped->told[skipped->count++], POINT_TEXT, "%s", name);
     text_printf(&text, "%s: %s", framework_title(name), record.reason ? record.reason : "skipped");
-    answer_line("left out", text_of(&text), skipped->width);
+    TRY_OR(done, answer_line("left out", text_of(&text), skipped->width));
 done:
     text_free(&text);
     arena_free(&arena);
@@ -379,7 +388,7 @@ static enum status answer_machine(const struct options *options)
     if (status == STATUS_OK && options->format)
         status = answer_overview_json(&overview);
     else if (status == STATUS_OK)
-        answer_overview(&overview, store_flag(store), screen_width(stdout));
+        status = answer_overview(&overview, store_flag(store), screen_width(stdout));
     overview_free(&overview);
     store_close(store);
     arena_free(&arena);

@@ -6,12 +6,12 @@
 #include "finding/finding.h"
 
 /* A label in a column of its own, then the text, wrapped to `width` characters. */
-void answer_line(const char *label, const char *text, int width);
+enum status answer_line(const char *label, const char *text, int width);
 /* The same of a command, which goes on after a backslash: it can be copied. */
-void answer_command(const char *label, const char *command, int width);
+enum status answer_command(const char *label, const char *command, int width);
 
 /* What is known of one machine, numbered. */
-void answer_overview(const struct overview *overview, const char *store_flag, int width);
+enum status answer_overview(const struct overview *overview, const char *store_flag, int width);
 
 /* As /api/overview and /api/answers give it. */
 enum status answer_overview_json(const struct overview *overview);

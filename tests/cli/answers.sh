@@ -1,0 +1,80 @@
+# What `prony answer` says: the findings of a machine, the same in the terminal, as JSON and from the guide;
+# no line wider than the screen; other frameworks measured, and a reason where one is left out.
+
+suite=answers
+. tests/shell/command.sh
+
+"$prony" store create --store "$folder/store.db" >/dev/null 2>&1
+store="--store $folder/store.db"
+text=$(COLUMNS=80 "$prony" answer $store)
+holds names_the_machine "$text" "Measured on "
+holds numbers_its_findings "$text" "  1  "
+"$prony" answer $store --format json >"$folder/terminal.json"
+
+# sentences FILE: of an overview as JSON, one a line.
+sentences() {
+    grep -o '"sentence":"\([^"\\]\|\\.\)*"' "$1" | sed 's/^"sentence":"//; s/"$//'
+}
+[ "$(sentences "$folder/terminal.json" | wc -l)" -ge 3 ] && [ "$(sentences "$folder/terminal.json" | wc -l)" -le 6 ]
+report finds_three_to_six $? "found $(cat "$folder/terminal.json")"
+flat=$(printf '%s' "$text" | tr -s '\n ' ' ')
+sentences "$folder/terminal.json" >"$folder/sentences"
+while read -r sentence; do
+    case $flat in *"$sentence"*) ;; *) echo "$sentence" ;; esac
+done <"$folder/sentences" >"$folder/missing"
+[ ! -s "$folder/missing" ]
+report text_and_json_are_the_same $? "not in the text: $(cat "$folder/missing")"
+
+# wide COLUMNS COMMAND…: its lines that are wider.
+wide() {
+    columns=$1
+    shift
+    COLUMNS=$columns "$@" >"$folder/wide" 2>&1
+    [ "$(LC_ALL=C.UTF-8 wc -L <"$folder/wide")" -le "$columns" ] || cat "$folder/wide"
+}
+for columns in 80 120; do
+    found=$(wide $columns "$prony" answer $store; for network in large small resnet50; do
+        wide $columns "$prony" answer $network --minutes 0 $store
+        wide $columns "$prony" answer $network --minutes 0 --phase inference $store
+    done)
+    [ -z "$found" ]
+    report "fits_$columns" $? "wider: $found"
+done
+
+# A command that goes on after a backslash is the one that JSON has.
+COLUMNS=80 "$prony" answer large --minutes 0 $store >"$folder/answer"
+sed -n '/^try/,/[^\\]$/p' "$folder/answer" | sed 's/^try//; s/\\$//' | tr -s '\n ' ' ' | sed 's/^ //; s/ $//' >"$folder/copied"
+"$prony" answer large --minutes 0 $store --format json | grep -qF "\"command\":\"$(cat "$folder/copied")\""
+report commands_can_be_copied $? "$(cat "$folder/copied")"
+
+expect refuses_other_formats 2 'expected json' "$prony" answer --format xml $store
+"$prony" store create --empty --store "$folder/empty.db" >/dev/null 2>&1
+says begins_with_the_demo 'prony suite demo' "$prony" answer --store "$folder/empty.db"
+
+# It measures others, too: one that cannot start is left out with its reason, in one line.
+mkdir -p "$folder/tree/bin" "$folder/tree/peers/numpy"
+cp "$prony" "$folder/tree/bin/prony"
+cat >"$folder/tree/peers/numpy/peer" <<'EOF'
+#!/bin/sh
+while read -r request; do echo '{"status":"unsupported","reason":"there is no NumPy here"}'; done
+EOF
+chmod +x "$folder/tree/peers/numpy/peer"
+output=$("$folder/tree/bin/prony" answer small --minutes 0.01 --store "$folder/measured.db" 2>&1)
+holds passes_reasons_on "$output" "left out    NumPy: "
+[ "$(printf '%s\n' "$output" | grep -c '^left out')" = 1 ]
+report says_it_once $? "$output"
+
+if [ -f "$PRONY_BUILD/guide/main.js" ] && command -v curl >/dev/null; then
+    "$prony" guide --port 0 $store >"$folder/log" 2>&1 &
+    guide=$!
+    await 'localhost:[0-9]' "$folder/log"
+    port=$(sed -n 's/.*localhost:\([0-9]*\).*/\1/p' "$folder/log")
+    curl -s "http://localhost:$port/api/overview" >"$folder/page.json"
+    kill -INT "$guide"
+    wait "$guide"
+    [ "$(cat "$folder/page.json")" = "$(cat "$folder/terminal.json")" ]
+    report page_and_terminal_are_the_same $? "page: $(cat "$folder/page.json"), terminal: $(cat "$folder/terminal.json")"
+else
+    echo "skip $suite.page_and_terminal_are_the_same: needs the guide and curl"
+fi
+exit $status

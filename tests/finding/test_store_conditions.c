@@ -1,0 +1,265 @@
+/* test_store_conditions.c: when a finding may be said, one condition at a time; how it is said; and
+ * which of them an overview has. */
+#include "findings.h"
+
+/* Each condition alone: a finding that is said of good results is not said of these. */
+
+/* One batch of several frameworks, 1 and 2 threads, two batches: enough for most findings. */
+static const struct planted good[] = {
+    {.words = "batch=1", .rate = 100, .times_floor = 4},
+    {.words = "batch=64", .rate = 330, .times_floor = 1.25},
+    {.words = "batch=64 threads=2", .rate = 561, .times_floor = 1.25},
+    {.words = "batch=64 framework=numpy", .rate = 200, .times_floor = 2},
+    {.words = "batch=64 framework=pytorch", .rate = 202, .times_floor = 2},
+    {.words = "batch=1 framework=numpy", .rate = 10, .times_floor = 40},
+    {.words = "batch=1 framework=python-list", .rate = 0.071, .times_floor = 1400},
+    {.words = "batch=64 phase=inference", .rate = 990, .times_floor = 1.25},
+};
+enum { GOOD = sizeof good / sizeof *good };
+static const char *const carried[] = {"limit",   "batch",   "frameworks",
+                                      "threads", "slowest", "phase"};
+
+/* How many of these are known when every planted result is changed. */
+static int count_known(void (*change)(struct planted *planted))
+{
+    static const struct store_filter training = {"phase", "training"};
+    struct store *store = fresh_store();
+    struct arena arena = {0};
+    struct finding_about about;
+    int known = 0;
+    for (size_t i = 0; i < GOOD; i++) {
+        struct planted planted = good[i];
+        if (change)
+            change(&planted);
+        plant(store, &planted);
+    }
+    CHECK_OK(finding_about(store, &arena, (struct store_where){&training, 1}, &about));
+    for (size_t i = 0; i < sizeof carried / sizeof *carried; i++) {
+        struct finding found;
+        size_t index;
+        CHECK(finding_named(carried[i], &index));
+        CHECK_OK(finding_ask(&about, index, &found));
+        known += found.known;
+        finding_free(&found);
+    }
+    arena_free(&arena);
+    store_close(store);
+    return known;
+}
+
+static void make_unchecked(struct planted *planted)
+{
+    planted->unchecked = true;
+}
+
+static void make_disturbed(struct planted *planted)
+{
+    planted->load = 0.7;
+}
+
+static void make_handicapped(struct planted *planted)
+{
+    planted->handicap = "reference BLAS (netlib)";
+}
+
+TEST(good_results_carry_findings)
+{
+    CHECK_EQUAL_INT(count_known(NULL), (int)(sizeof carried / sizeof *carried));
+}
+
+TEST(unchecked_results_carry_nothing)
+{
+    CHECK_EQUAL_INT(count_known(make_unchecked), 0);
+}
+
+TEST(disturbed_results_carry_nothing)
+{
+    CHECK_EQUAL_INT(count_known(make_disturbed), 0);
+}
+
+TEST(handicapped_results_carry_nothing)
+{
+    CHECK_EQUAL_INT(count_known(make_handicapped), 0);
+}
+
+static struct store *good_store(void)
+{
+    struct store *store = fresh_store();
+    for (size_t i = 0; i < GOOD; i++)
+        plant(store, &good[i]);
+    return store;
+}
+
+/* Whole sentences, as a person reads them. */
+TEST(sentences_are_short)
+{
+    struct store *store = good_store();
+    expect_whole(store, "limit",
+                 "The CPU of box is used well: training `net` at batch 64 with prony reaches 80 % "
+                 "of what it can do (± 1 %). Memory sets the limit.");
+    expect_whole(store, "batch",
+                 "Batches pay: batch 64 trains 3.3 × as many samples of `net` per second as batch "
+                 "1 (± 1 %); a larger batch may bring more.");
+    expect_whole(store, "frameworks",
+                 "prony trains `net` 1.6 × as fast as PyTorch and NumPy at batch 64, and 10 × as "
+                 "fast as NumPy at batch 1 (± 1 %).");
+    expect_whole(store, "threads",
+                 "A second thread brings 1.7 × in training `net` at batch 64 (± 1 %).");
+    expect_whole(store, "slowest",
+                 "A Python list takes 1,400 × as long as the limit for training `net` at batch 1: "
+                 "never loop over weights in Python.");
+    expect_whole(store, "phase",
+                 "Training `net` costs 3 × as much per sample as inference at batch 64 (± 1 %).");
+    store_close(store);
+}
+
+/* Above 5 % a figure is "about", and has no ±. */
+TEST(about_where_it_is_not_known_well)
+{
+    struct store *store = fresh_store();
+    struct planted slow = {.words = "batch=1", .rate = 100, .times_floor = 2, .noise = 0.08};
+    struct planted fast = {.words = "batch=64", .rate = 330, .times_floor = 2, .noise = 0.08};
+    plant(store, &slow);
+    plant(store, &fast);
+    expect(store, "batch", true, "trains about 3.3 × as many");
+    look(store, "", "batch", SENTENCE, "±", false);
+    expect(store, "limit", true, "reaches about 50 % of");
+    slow.noise = fast.noise = INFINITY; /* one sample has no interval */
+    slow.words = "batch=1 model=one";
+    fast.words = "batch=64 model=one";
+    plant(store, &slow);
+    plant(store, &fast);
+    expect(store, "batch", true, "trains about 3.3 × as many samples of `one`");
+    store_close(store);
+}
+
+/* 1.02 × is no gain, nor is one that the intervals hide. */
+TEST(no_gain_within_the_noise)
+{
+    struct store *store = fresh_store();
+    add(store, "batch=64 threads=1", 100, 2);
+    add(store, "batch=64 threads=2", 102, 2);
+    expect_whole(store, "threads",
+                 "One thread is enough for training `net` at batch 64: up to 2, more bring no gain "
+                 "beyond the noise.");
+    plant(store, &(struct planted){
+                     .words = "batch=64 threads=2", .rate = 140, .times_floor = 2, .noise = 0.4});
+    expect(store, "threads", true, "One thread is enough");
+    add(store, "batch=64 threads=2", 150, 2);
+    expect(store, "threads", true, "A second thread brings 1.5 ×");
+    add(store, "batch=64 framework=numpy threads=2", 147, 2);
+    expect(store, "frameworks", true, "prony and NumPy are equally fast at training `net`");
+    store_close(store);
+}
+
+/* A busy machine is told, with what to do. */
+TEST(a_busy_machine_is_told)
+{
+    struct store *store = fresh_store();
+    struct planted busy = {.words = "batch=8", .rate = 90, .times_floor = 2, .load = 0.7};
+    add(store, "batch=1", 100, 2);
+    expect(store, "busy", false, "No: 0 of 1 results on box were disturbed");
+    plant(store, &busy);
+    expect(store, "busy", true, "Other programs used the CPU during 1 of 2 results");
+    look(store, "", "busy", COMMAND, "prony bench net --batch 8", true);
+    expect(store, "batch", false, "(Left out as disturbed: 1 result.)");
+    store_close(store);
+}
+
+/* The overview: the best findings of one machine. */
+
+static void find_overview(struct store *store, const char *filters, struct arena *arena,
+                          struct overview *out)
+{
+    struct store_where where;
+    CHECK_OK(store_where_parse(arena, filters, &where));
+    if (!CHECK_OK(overview_find(store, arena, where, out)))
+        *out = (struct overview){.machine = {"", "", "", 0}, .newest = ""};
+}
+
+TEST(an_overview_has_the_most_important_findings)
+{
+    static const char *const names[] = {"limit",   "batch",   "frameworks",
+                                        "threads", "slowest", "next"};
+    struct store *store = good_store();
+    struct arena arena = {0};
+    struct overview overview;
+    find_overview(store, "", &arena, &overview);
+    CHECK_EQUAL_TEXT(overview.machine.server, "box");
+    CHECK_EQUAL_TEXT(overview.machine.source, "own");
+    CHECK_EQUAL_INT(overview.machine.results, GOOD);
+    CHECK_EQUAL_TEXT(overview.newest, "2026-11-15T10:03:58Z");
+    if (CHECK_EQUAL_INT(overview.count, 6))
+        for (size_t i = 0; i < 6; i++)
+            CHECK_EQUAL_TEXT(overview.findings[i].name, names[i]);
+    for (size_t i = 0; i < overview.count; i++)
+        CHECK(overview.findings[i].known && overview.findings[i].id_count);
+    overview_free(&overview);
+    arena_free(&arena);
+    store_close(store);
+}
+
+/* Of networks with about as many results the largest is spoken of; others say what it cannot. */
+TEST(an_overview_chooses_the_network)
+{
+    struct store *store = fresh_store();
+    struct arena arena = {0};
+    struct overview overview;
+    add(store, "model=tiny batch=1", 100, 2);
+    add(store, "model=tiny batch=64", 400, 2);
+    add(store, "model=tiny batch=64 threads=2", 600, 2);
+    add(store, "model=other batch=1", 10, 2);
+    add(store, "model=other batch=64", 30, 2);
+    find_overview(store, "", &arena, &overview);
+    for (size_t i = 0; i < overview.count; i++)
+        CHECK(strstr(text_of(&overview.findings[i].sentence), "`tiny`"));
+    overview_free(&overview);
+    arena_free(&arena);
+    store_close(store);
+}
+
+/* Own results before those that ship, which are a choice; no machine's results are mixed. */
+TEST(an_overview_is_of_one_machine)
+{
+    struct store *store = fresh_store();
+    struct arena arena = {0};
+    struct overview overview;
+    add(store, "server=far threads=1 batch=64", 100, 2);
+    add(store, "server=far threads=2 batch=64", 190, 2);
+    add(store, "server=far unit=gpu batch=64", 900, 2);
+    store = ship_far(store);
+    find_overview(store, "", &arena, &overview);
+    CHECK_EQUAL_TEXT(overview.machine.source, "shipped");
+    overview_free(&overview);
+    add(store, "threads=2 batch=64", 50, 2);
+    find_overview(store, "", &arena, &overview);
+    CHECK_EQUAL_TEXT(overview.machine.server, "box");
+    CHECK_EQUAL_INT(overview.machine.results, 1);
+    CHECK_EQUAL_INT(overview.other_count, 1);
+    CHECK_EQUAL_TEXT(overview.others[0].source, "shipped");
+    CHECK_EQUAL_INT(overview.others[0].results, 3);
+    for (size_t i = 0; i < overview.count; i++)
+        CHECK(!strstr(text_of(&overview.findings[i].sentence), "far"));
+    overview_free(&overview);
+    find_overview(store, "server=far", &arena, &overview);
+    CHECK_EQUAL_TEXT(overview.machine.server, "far");
+    CHECK(overview.count > 0);
+    overview_free(&overview);
+    arena_free(&arena);
+    store_close(store);
+}
+
+TEST(an_overview_of_nothing)
+{
+    struct store *store = fresh_store();
+    struct arena arena = {0};
+    struct overview overview;
+    find_overview(store, "", &arena, &overview);
+    CHECK_EQUAL_TEXT(overview.machine.server, "");
+    CHECK_EQUAL_INT(overview.count, 0);
+    overview_free(&overview);
+    arena_free(&arena);
+    store_close(store);
+}
+
+CHECK_MAIN
