@@ -9,6 +9,9 @@ commands=$("$prony" help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
 for command in $commands; do
     "$prony" "$command" --help 2>&1 | grep -oE -- '--[a-z][a-z-]*' | sed "s/^/$command /"
 done | sort -u >"$folder/flags"
+# The page's colours have such names, too.
+find src/guide/ui -name node_modules -prune -o -name '*.css' -exec cat {} + |
+    grep -oE -- '--[a-z][a-z-]*' | sort -u >"$folder/colours"
 
 # Texts of the sources, one a line; what the compiler joins is joined.
 texts() {
@@ -19,11 +22,12 @@ texts() {
 
 # unknown: of texts, the commands with a name or a flag that prony does not have, and flags of no command.
 unknown() {
-    awk -v commands="$(echo $commands)" -v flags="$folder/flags" '
+    awk -v commands="$(echo $commands)" -v flags="$folder/flags" -v colours="$folder/colours" '
         BEGIN {
             split(commands, names, " ")
             for (i in names) is_command[names[i]] = 1
             while ((getline line < flags) > 0) { has[line] = 1; split(line, words, " "); any[words[2]] = 1 }
+            while ((getline line < colours) > 0) any[line] = 1
             any["--version"] = 1
         }
         function look(verb, rest,   flag) {
