@@ -10,7 +10,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0
 PATH=$PRONY_BUILD:$PATH
-export PATH
+COLUMNS=500 # a row of a table is a line
+export PATH COLUMNS
 
 # Turns a document into lines "file NAME", "text …" (of that file), "run COMMAND", "says …".
 steps_of() {

@@ -10,6 +10,8 @@
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/gate.h"
+#include "cli/show/show_record.h"
+#include "cli/show/wrap.h"
 #include "record/import.h"
 #include "record/record.h"
 
@@ -145,30 +147,67 @@ done:
     return status;
 }
 
-/* Both files, and what tells their results apart beside what every label has. */
+enum { COLUMN_USUAL = 11, FIGURES_USUAL = 3, JOINED_LEAST = 30 }; /* widths, and how many */
+
+/* Both files, and what tells their results apart. */
 struct pair {
     struct results old, new;
     bool varies[AXIS_COUNT], goals;
+    bool joined; /* what differs is one column: there is no room for several */
+    struct show_table table;
 };
 
+/* Which software was compared is in the files; it differs where a change is looked at. */
 static void pair_look(struct pair *pair, const struct results *results)
 {
-    static const enum axis_index told[] = {AXIS_model,     AXIS_phase,   AXIS_batch, AXIS_precision,
-                                           AXIS_framework, AXIS_backend, AXIS_unit,  AXIS_threads,
-                                           AXIS_workers,   AXIS_software};
     const struct result *first = pair->old.count ? pair->old.list : pair->new.list;
     for (size_t i = 0; i < results->count; i++) {
         const struct result *result = &results->list[i];
         pair->goals = pair->goals || strcmp(first->goal, result->goal) != 0;
         for (int axis = 0; axis < AXIS_COUNT; axis++) {
             char a[POINT_NUMBER], b[POINT_NUMBER];
-            if (strcmp(point_get(&first->point, &axes[axis], a),
-                       point_get(&result->point, &axes[axis], b)) != 0)
+            if (axis != AXIS_software && strcmp(point_get(&first->point, &axes[axis], a),
+                                                point_get(&result->point, &axes[axis], b)) != 0)
                 pair->varies[axis] = true;
         }
     }
-    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
-        pair->varies[told[i]] = false;
+}
+
+/* A column for each axis in which they differ; what they share is the title. */
+static void pair_columns(struct pair *pair)
+{
+    const struct result *first = pair->old.count ? pair->old.list : pair->new.list;
+    struct show_table *table = &pair->table;
+    bool told[AXIS_COUNT];
+    int varying = 0;
+    table->width = wrap_screen();
+    for (int axis = 0; axis < AXIS_COUNT; axis++) {
+        told[axis] = !pair->varies[axis];
+        varying += pair->varies[axis];
+    }
+    pair->joined = varying > table->width / COLUMN_USUAL - FIGURES_USUAL;
+    if (pair->joined)
+        show_table_flex(table, show_table_column(table, "configuration", SHOW_LEFT, SHOW_ALWAYS, 0),
+                        JOINED_LEAST);
+    for (int axis = 0; axis < AXIS_COUNT; axis++)
+        if (pair->varies[axis] && !pair->joined)
+            show_table_column(table, axes[axis].key,
+                              axes[axis].kind == AXIS_INT ? SHOW_RIGHT : SHOW_LEFT, SHOW_ALWAYS, 0);
+    if (pair->goals)
+        show_table_column(table, "goal", SHOW_LEFT, SHOW_ALWAYS, 0);
+    show_table_column(table, "old", SHOW_RIGHT, SHOW_ALWAYS, 0);
+    show_table_column(table, "new", SHOW_RIGHT, SHOW_ALWAYS, 0);
+    show_table_column(table, "new ÷ old", SHOW_RIGHT, 90, 0);
+    show_table_column(table, "interval", SHOW_RIGHT, 80, 0);
+    show_table_column(table, "verdict", SHOW_LEFT, SHOW_ALWAYS, 0);
+    if (first) {
+        struct record shown;
+        record_start(&shown);
+        shown.point = first->point;
+        show_record_title(&shown, told, &table->title);
+    }
+    if (first && !pair->goals && first->goal[0])
+        text_printf(&table->title, ", %s", first->goal);
 }
 
 static void add_label(const struct pair *pair, const struct result *result, struct text *out)
@@ -177,7 +216,7 @@ static void add_label(const struct pair *pair, const struct result *result, stru
     for (int axis = 0; axis < AXIS_COUNT; axis++) {
         char number[POINT_NUMBER];
         const char *value = point_get(&result->point, &axes[axis], number);
-        if (pair->varies[axis] && value[0])
+        if (pair->varies[axis] && value[0] && !strstr(text_of(out), value))
             text_printf(out, ", %s %s", axes[axis].key, value);
     }
     if (pair->goals && result->goal[0])
@@ -204,31 +243,78 @@ static const char *pair_disturbed(const struct result *old, const struct result 
     return *new->disturbed ? new->disturbed : old->disturbed;
 }
 
-static void print_comparison(const struct pair *pair, const struct result *old,
-                             const struct result *new, const struct comparison *found)
+/* The mark of what disturbed them, which is told once. */
+static void add_disturbed(struct pair *pair, const char *by, struct text *verdict)
 {
-    struct text line = {0};
-    add_figure(old, &line);
-    text_add(&line, " → ");
-    add_figure(new, &line);
-    if (!isnan(found->ratio))
-        text_printf(&line, "  × %.3f", found->ratio);
-    if (!isnan(found->low))
-        text_printf(&line, " (%.3f … %.3f)", found->low, found->high);
-    text_printf(&line, "  %-10s  ", verdict_name(found->verdict));
-    add_label(pair, new, &line);
-    if (*pair_disturbed(old, new))
-        text_printf(&line, " (disturbed by %s)", pair_disturbed(old, new));
-    puts(text_of(&line));
-    text_free(&line);
+    struct text note = {0};
+    text_printf(&note, "disturbed by %s", by);
+    if (*by)
+        text_add(verdict, show_table_mark(&pair->table, text_of(&note)));
+    verdict->failed |= note.failed;
+    text_free(&note);
 }
 
-static void print_lost(const struct pair *pair, const struct result *result, const char *how)
+/* A row: what was compared, both figures, and what came out. */
+static void add_row(struct pair *pair, const struct result *old, const struct result *new,
+                    const struct comparison *found, const char *verdict)
 {
-    struct text line = {0};
+    char numbers[AXIS_COUNT][POINT_NUMBER];
+    const char *cells[SHOW_COLUMNS] = {NULL};
+    struct text joined = {0}, before = {0}, now = {0}, ratio = {0}, interval = {0};
+    int c = 0;
+    show_record_values(&new->point, pair->varies, &joined);
+    if (pair->joined)
+        cells[c++] = text_of(&joined);
+    for (int axis = 0; axis < AXIS_COUNT; axis++)
+        if (pair->varies[axis] && !pair->joined)
+            cells[c++] = point_get(&new->point, &axes[axis], numbers[axis]);
+    if (pair->goals)
+        cells[c++] = new->goal;
+    add_figure(old, &before);
+    if (new->failed)
+        text_add(&now, "–");
+    else
+        add_figure(new, &now);
+    if (found && !isnan(found->ratio))
+        text_printf(&ratio, "%.3f", found->ratio);
+    if (found && !isnan(found->low))
+        text_printf(&interval, "%.3f to %.3f", found->low, found->high);
+    cells[c++] = text_of(&before);
+    cells[c++] = text_of(&now);
+    cells[c++] = text_of(&ratio);
+    cells[c++] = text_of(&interval);
+    cells[c++] = verdict;
+    show_table_row(&pair->table, cells);
+    pair->table.failed |=
+        joined.failed || before.failed || now.failed || ratio.failed || interval.failed;
+    text_free(&joined);
+    text_free(&before);
+    text_free(&now);
+    text_free(&ratio);
+    text_free(&interval);
+}
+
+static enum status print_table(struct pair *pair)
+{
+    struct text out = {0};
+    show_table_print(&pair->table, &out);
+    enum status status = show_table_done(&pair->table);
+    if (status == STATUS_OK)
+        status = text_done(&out);
+    if (status == STATUS_OK)
+        printf("%s\n", text_of(&out));
+    text_free(&out);
+    return status;
+}
+
+static void print_lost(const struct pair *pair, const struct result *result)
+{
+    struct text line = {0}, out = {0};
     add_label(pair, result, &line);
-    printf("measured before, %s: %s\n", how, text_of(&line));
+    wrap_add(&out, "measured before, not now: ", text_of(&line), wrap_screen());
+    fputs(text_of(&out), stdout);
     text_free(&line);
+    text_free(&out);
 }
 
 /* How many were measured in the old file of which the new one has nothing. */
@@ -239,7 +325,7 @@ static int print_gone(const struct pair *pair)
         const struct result *before = &pair->old.list[i];
         if (before->failed || results_find(&pair->new, before, false))
             continue;
-        print_lost(pair, before, "not now");
+        print_lost(pair, before);
         gone++;
     }
     return gone;
@@ -269,12 +355,12 @@ struct tally {
 };
 
 /* One that was measured before, and now. Fewer seeds that get to a target are a failure. */
-static void compare_one(const struct pair *pair, const struct result *before,
-                        const struct result *now, struct gate *gate)
+static void compare_one(struct pair *pair, const struct result *before, const struct result *now,
+                        struct gate *gate)
 {
     struct comparison found;
     if (now->failed || now->reached < before->reached) {
-        print_lost(pair, now, now->failed ? "failed now" : "reached by fewer seeds now");
+        add_row(pair, before, now, NULL, now->failed ? "failed now" : "reached by fewer seeds now");
         gate->pairs++;
         gate->failed++;
         return;
@@ -284,23 +370,33 @@ static void compare_one(const struct pair *pair, const struct result *before,
         found.verdict = VERDICT_FASTER;
     if (*pair_disturbed(before, now))
         found.verdict = VERDICT_UNKNOWN;
-    print_comparison(pair, before, now, &found);
+    struct text verdict = {0};
+    text_add(&verdict, verdict_name(found.verdict));
+    add_disturbed(pair, pair_disturbed(before, now), &verdict);
+    add_row(pair, before, now, &found, text_of(&verdict));
+    pair->table.failed |= verdict.failed;
+    text_free(&verdict);
     gate_count(gate, &found, pair_disturbed(before, now));
 }
 
 static void print_tally(const struct pair *pair, const struct tally *tally)
 {
     const size_t matched = tally->gate.pairs, both = matched + tally->failed_before;
-    printf("%zu configuration%s in both; %zu only in the old file, %zu only in the new one",
-           matched, matched == 1 ? "" : "s", pair->old.count - both, pair->new.count - both);
+    struct text line = {0}, out = {0};
+    text_printf(&line,
+                "%zu configuration%s in both; %zu only in the old file, %zu only in the new one",
+                matched, matched == 1 ? "" : "s", pair->old.count - both, pair->new.count - both);
     if (tally->failed_before > tally->mended)
-        printf("; %zu failed in both", tally->failed_before - tally->mended);
+        text_printf(&line, "; %zu failed in both", tally->failed_before - tally->mended);
     if (tally->mended)
-        printf("; %zu failed before, and not now", tally->mended);
+        text_printf(&line, "; %zu failed before, and not now", tally->mended);
     if (pair->old.handicapped + pair->new.handicapped)
-        printf("; %zu handicapped in the old file and %zu in the new one are left out",
-               pair->old.handicapped, pair->new.handicapped);
-    printf("\n");
+        text_printf(&line, "; %zu handicapped in the old file and %zu in the new one are left out",
+                    pair->old.handicapped, pair->new.handicapped);
+    wrap_add(&out, "", text_of(&line), wrap_screen());
+    fputs(text_of(&out), stdout);
+    text_free(&line);
+    text_free(&out);
 }
 
 /* What broke off must not pass for what became no slower. */
@@ -318,6 +414,7 @@ static enum status compare_all(struct pair *pair, double share)
     struct tally tally = {.gate.share = share};
     pair_look(pair, &pair->old);
     pair_look(pair, &pair->new);
+    pair_columns(pair);
     for (size_t i = 0; i < pair->new.count; i++) {
         const struct result *now = &pair->new.list[i];
         const struct result *before = results_find(&pair->old, now, false);
@@ -328,6 +425,8 @@ static enum status compare_all(struct pair *pair, double share)
             compare_one(pair, before, now, &tally.gate);
         }
     }
+    if (tally.gate.pairs)
+        TRY(print_table(pair));
     print_tally(pair, &tally);
     if (!tally.gate.pairs)
         return nothing_compared(pair);
@@ -355,6 +454,7 @@ static enum status run_compare(struct cli *cli, void *options)
     enum status status = read_both(cli->found.positional, &pair);
     if (status == STATUS_OK)
         status = compare_all(&pair, judged ? flags->share : (double)INFINITY);
+    show_table_free(&pair.table);
     results_free(&pair.old);
     results_free(&pair.new);
     return status;

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/show/explained.h"
 #include "core/pass/fuse.h"
+#include "estimate/calibration_kept.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -187,8 +188,7 @@ static enum status show(struct explained *explained, bool as_json, bool fusion, 
     if (as_json)
         explained_end_json(&json, out);
     else if (explained->absent[0])
-        text_printf(out, "\n  on paper, as on an %s: %s\n", explained->unit_name,
-                    explained->absent);
+        text_printf(out, "\non paper, as on an %s: %s\n", explained->unit_name, explained->absent);
     return text_done(out);
 }
 
@@ -208,6 +208,31 @@ enum status explained_line(const struct point *point, struct text *out)
     return status;
 }
 
+/* What one core can do, where it was measured: it says what bounds an op. A GPU is not looked at.
+ */
+static enum status find_ceilings(struct explained *explained)
+{
+    struct calibration calibration = {0};
+    struct cpu cpu;
+    uint64_t bytes = 0;
+    if (explained->backend && strcmp(explained->backend->unit, "cpu") != 0)
+        return STATUS_OK;
+    TRY(calibration_open(&calibration));
+    cpu_detect(&cpu);
+    for (int role = 0; role < ROLE_COUNT; role++)
+        bytes += explained->program->role_bytes[role];
+    const struct ceiling_row flop = {.ceiling = CEILING_FP32, .isa = cpu.isa, .threads = 1},
+                             read = {.ceiling = CEILING_READ,
+                                     .isa = cpu.isa,
+                                     .threads = 1,
+                                     .pages = PAGES_2M,
+                                     .set_bytes = calibration_set(bytes)};
+    explained->flop_per_s = calibration_best(&calibration, &flop);
+    explained->read_per_s = calibration_best(&calibration, &read);
+    calibration_free(&calibration);
+    return STATUS_OK;
+}
+
 static enum status run_explain(struct cli *cli, void *options)
 {
     struct explain_flags *flags = options;
@@ -220,6 +245,7 @@ static enum status run_explain(struct cli *cli, void *options)
     TRY_OR(done, compile(&explained, flags));
     if (flags->backend)
         TRY_OR(done, open_backend(cli, flags, &explained));
+    TRY_OR(done, find_ceilings(&explained));
     TRY_OR(done, show(&explained, flags->json, !flags->no_fusion, &out));
     fputs(text_of(&out), stdout);
 done:

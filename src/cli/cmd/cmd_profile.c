@@ -39,14 +39,32 @@ done:
     return status;
 }
 
+/* The peak of what was profiled: of its threads, or of the unit that was asked last. */
+static double find_peak(const struct calibration *calibration, const struct profile_flags *flags,
+                        bool gpu)
+{
+    const char *precision = flags->precision ? flags->precision : ceiling_name(CEILING_FP32);
+    double peak = 0;
+    for (size_t i = 0; i < calibration->count; i++) {
+        const struct ceiling_row *row = &calibration->rows[i];
+        bool ours = gpu ? strcmp(row->unit, calibration->unit.name) == 0
+                        : !row->unit[0] && row->threads <= flags->threads;
+        if (ours && strcmp(ceiling_name(row->ceiling), precision) == 0 && row->per_s > peak)
+            peak = row->per_s;
+    }
+    return peak;
+}
+
 static enum status print(const struct profile_flags *flags, const struct task *task,
-                         const struct inside *inside)
+                         const struct inside *inside, const struct calibration *calibration)
 {
     const struct profiled profiled = {.task = task,
                                       .phase = flags->phase,
                                       .backend = flags->backend,
                                       .threads = inside->watch.gpu ? 0 : (int)flags->threads,
-                                      .inside = inside};
+                                      .inside = inside,
+                                      .flop_per_s =
+                                          find_peak(calibration, flags, inside->watch.gpu)};
     struct text out = {0};
     if (flags->json)
         profiled_json(&profiled, &out);
@@ -95,7 +113,7 @@ static enum status profile(const struct cli *cli, struct profile_flags *flags)
     TRY_OR(done, calibration_open(&calibration));
     TRY_OR(done, inside_look(task, &options, &calibration, &inside));
     TRY_OR(done, write_files(flags, &inside));
-    TRY_OR(done, print(flags, task, &inside));
+    TRY_OR(done, print(flags, task, &inside, &calibration));
 done:
     calibration_close(&calibration);
     inside_close(&inside);

@@ -31,16 +31,38 @@ static const char *shown_value(const struct point *point, int axis, char number[
     return engine ? "engine" : value;
 }
 
-static void add_axis(struct bench_table *table, const struct sweep *sweep, int i, bool opposed)
+/* How wide the column of an axis will be. `opposed`: it also has what is compared with. */
+static size_t axis_room(const struct sweep *sweep, int i, bool opposed)
 {
     const struct sweep_list *list = &sweep->lists[i];
-    size_t room = opposed ? wrap_width(sweep->against) : 0;
+    size_t room = wrap_width(axes[i].key);
+    if (opposed && wrap_width(sweep->against) > room)
+        room = wrap_width(sweep->against);
     for (int j = 0; j < list->count; j++)
         if (wrap_width(list->values[j]) > room)
             room = wrap_width(list->values[j]);
-    show_table_column(&table->show, axes[i].key, axes[i].kind == AXIS_INT ? SHOW_RIGHT : SHOW_LEFT,
-                      SHOW_ALWAYS, room);
-    table->axis_count++;
+    return room;
+}
+
+/* A column for each axis that varies; where they would leave no room for figures, one for all. */
+static void add_axes(struct bench_table *table, const struct sweep *sweep,
+                     const bool opposed[AXIS_COUNT])
+{
+    enum { FIGURES_LEAST = 45, JOINED_LEAST = 24 };
+    const size_t width = (size_t)table->show.width;
+    size_t used = 0;
+    for (int i = 0; i < AXIS_COUNT; i++)
+        used += table->varies[i] ? axis_room(sweep, i, opposed[i]) + 2 : 0;
+    table->joined = used > width - FIGURES_LEAST;
+    if (table->joined)
+        show_table_column(&table->show, "configuration", SHOW_LEFT, SHOW_ALWAYS,
+                          width > FIGURES_LEAST + JOINED_LEAST ? width - FIGURES_LEAST
+                                                               : JOINED_LEAST);
+    for (int i = 0; i < AXIS_COUNT; i++)
+        if (table->varies[i] && !table->joined)
+            show_table_column(&table->show, axes[i].key,
+                              axes[i].kind == AXIS_INT ? SHOW_RIGHT : SHOW_LEFT, SHOW_ALWAYS,
+                              axis_room(sweep, i, opposed[i]));
 }
 
 /* The sweep's one value of an axis, or its default; NULL where it has several. */
@@ -64,7 +86,7 @@ static const char *time_heading(const struct sweep *sweep)
 static void add_columns(struct bench_table *table, const struct sweep *sweep)
 {
     struct show_table *show = &table->show;
-    table->time = show_table_column(show, time_heading(sweep), SHOW_RIGHT, SHOW_ALWAYS, TIME_ROOM);
+    show_table_column(show, time_heading(sweep), SHOW_RIGHT, SHOW_ALWAYS, TIME_ROOM);
     show_table_column(show, "samples/s", SHOW_RIGHT, 90, RATE_ROOM);
     show_table_column(show, "of the limit", SHOW_RIGHT, 80, LIMIT_ROOM);
     show_table_column(show, "result", SHOW_LEFT, SHOW_ALWAYS, RESULT_ROOM);
@@ -77,6 +99,7 @@ static void add_columns(struct bench_table *table, const struct sweep *sweep)
 void bench_table_start(struct bench_table *table, const struct sweep *sweep, struct text *out)
 {
     const bool way = sweep->against && axis_check(&axes[AXIS_through], sweep->against) == STATUS_OK;
+    bool opposed[AXIS_COUNT];
     if (table->begun) {
         bench_table_end(table, NULL, NULL, out);
         text_add_char(out, '\n');
@@ -86,14 +109,12 @@ void bench_table_start(struct bench_table *table, const struct sweep *sweep, str
     table->limit = (struct bench_limit){0};
     table->unseen = NULL;
     table->begun = false;
-    table->axis_count = 0;
     for (int i = 0; i < AXIS_COUNT; i++) {
-        bool opposed =
+        opposed[i] =
             sweep->against && (way ? i == AXIS_through : i == AXIS_framework || i == AXIS_backend);
-        table->varies[i] = sweep->lists[i].count > 1 || opposed;
-        if (table->varies[i])
-            add_axis(table, sweep, i, opposed);
+        table->varies[i] = sweep->lists[i].count > 1 || opposed[i];
     }
+    add_axes(table, sweep, opposed);
     add_columns(table, sweep);
 }
 
@@ -176,12 +197,15 @@ static void add_row(struct bench_table *table, const struct record *record)
 {
     enum { FIGURES = 8 };
     struct show_table *show = &table->show;
-    struct text figures[FIGURES] = {{0}};
+    struct text figures[FIGURES] = {{0}}, joined = {0};
     char numbers[AXIS_COUNT][POINT_NUMBER];
     const char *cells[SHOW_COLUMNS] = {NULL};
     int c = 0;
+    show_record_values(&record->point, table->varies, &joined);
+    if (table->joined)
+        cells[c++] = text_of(&joined);
     for (int i = 0; i < AXIS_COUNT; i++)
-        if (table->varies[i])
+        if (table->varies[i] && !table->joined)
             cells[c++] = shown_value(&record->point, i, numbers[i]);
     fill_figures(show, record, figures);
     for (int i = 0; i < FIGURES; i++) {
@@ -189,6 +213,8 @@ static void add_row(struct bench_table *table, const struct record *record)
         cells[c++] = text_of(&figures[i]);
     }
     show_table_row(show, cells);
+    show->failed |= joined.failed;
+    text_free(&joined);
     for (int i = 0; i < FIGURES; i++)
         text_free(&figures[i]);
 }

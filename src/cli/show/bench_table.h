@@ -10,7 +10,7 @@
 struct bench_table {
     struct show_table show;
     bool varies[AXIS_COUNT];   /* a column, not a word of the title */
-    int axis_count, time;      /* columns of axes; the one of the time */
+    bool joined;               /* one column for all of them: there is no room for several */
     struct bench_seen *unseen; /* skips that are told already */
     struct bench_limit limit;
     struct text software; /* "prony 0.1.0, numpy 1.24.2": of all tables */

@@ -1,6 +1,10 @@
-/* explain_text.c: a program as a table that fits its reader: an op a line, then sums and memory. */
+/* explain_text.c: a program as a table that fits its reader: an op a row, then sums, memory, and
+ * the three largest costs. */
 #include "cli/show/explained.h"
-#include "record/tables/table.h"
+#include "cli/show/show_figure.h"
+#include "cli/show/show_table.h"
+#include "cli/show/top_costs.h"
+#include "cli/show/wrap.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -57,33 +61,68 @@ static void print_kernel(const struct explained *explained, int32_t o, struct te
         text_printf(out, " ×%d", use->launches);
 }
 
-static void print_op(const struct explained *explained, int32_t o, struct text *out)
+static void add_op(struct show_table *table, const struct explained *explained, int32_t o)
 {
+    enum { CELLS = 6 };
     const struct program *program = explained->program;
     const struct op *op = &program->ops[o];
-    struct text shape = {0}, kernel = {0}, call = {0};
-    print_shape(program, op, &shape);
-    print_kernel(explained, o, &kernel);
-    print_call(program, op, &call);
-    uint64_t flop = op_flop(program, op), bytes = op_bytes(program, op);
-    text_printf(out, "  %-9s %s%*s %12" PRIu64 " %12" PRIu64 " %7.2f  %s%*s %s%s%s%s\n",
-                part_name(op->part), text_of(&shape), 20 - (int)table_width(text_of(&shape)), "",
-                flop, bytes, explained_intensity(flop, bytes), text_of(&kernel),
-                explained->plan ? 24 - (int)table_width(text_of(&kernel)) : 0, "", text_of(&call),
-                *op->made_by ? "   [" : "", op->made_by, *op->made_by ? "]" : "");
-    text_free(&shape);
-    text_free(&kernel);
-    text_free(&call);
+    const uint64_t flop = op_flop(program, op), bytes = op_bytes(program, op);
+    struct text cells[CELLS] = {{0}};
+    show_rate(&cells[0], (double)flop);
+    show_rate(&cells[1], (double)bytes);
+    text_printf(&cells[2], "%.2f", explained_intensity(flop, bytes));
+    print_shape(program, op, &cells[3]);
+    print_kernel(explained, o, &cells[4]);
+    print_call(program, op, &cells[5]);
+    show_table_row(table,
+                   (const char *const[]){part_name(op->part), text_of(&cells[3]),
+                                         text_of(&cells[0]), text_of(&cells[1]), text_of(&cells[2]),
+                                         text_of(&cells[4]), text_of(&cells[5]), op->made_by});
+    for (int i = 0; i < CELLS; i++) {
+        table->failed |= cells[i].failed;
+        text_free(&cells[i]);
+    }
 }
 
-static void print_total(const struct explained *explained, const char *name,
-                        const struct part_total *total, struct text *out)
+static void print_ops(const struct explained *explained, struct text *out)
 {
-    text_printf(out, "  %-9s %4d ops%12s %12" PRIu64 " %12" PRIu64 " %7.2f", name, total->ops, "",
-                total->flop, total->bytes, explained_intensity(total->flop, total->bytes));
+    enum { CALL_LEAST = 30 };
+    struct show_table table = {.width = wrap_screen()};
+    show_table_column(&table, "part", SHOW_LEFT, SHOW_ALWAYS, 0);
+    show_table_column(&table, "shape", SHOW_LEFT, 60, 0);
+    show_table_column(&table, "FLOP", SHOW_RIGHT, 90, 0);
+    show_table_column(&table, "bytes", SHOW_RIGHT, 80, 0);
+    show_table_column(&table, "FLOP/byte", SHOW_RIGHT, 20, 0);
+    show_table_column(&table, "kernel", SHOW_LEFT, 85, 0);
+    int call = show_table_column(&table, "op", SHOW_LEFT, SHOW_ALWAYS, 0);
+    show_table_flex(&table, call, CALL_LEAST);
+    show_table_column(&table, "made of", SHOW_LEFT, 10, 0);
+    for (int32_t o = 0; o < explained->program->op_count; o++)
+        add_op(&table, explained, o);
+    show_table_print(&table, out);
+    out->failed |= table.failed;
+    show_table_free(&table);
+}
+
+static void add_total(struct show_table *table, const struct explained *explained, const char *name,
+                      const struct part_total *total)
+{
+    enum { CELLS = 6 };
+    struct text cells[CELLS] = {{0}};
+    text_printf(&cells[0], "%d", total->ops);
+    show_rate(&cells[1], (double)total->flop);
+    show_rate(&cells[2], (double)total->flop / 2);
+    show_rate(&cells[3], (double)total->bytes);
+    text_printf(&cells[4], "%.2f", explained_intensity(total->flop, total->bytes));
     if (explained->plan)
-        text_printf(out, "  %d launches", total->launches);
-    text_add(out, "\n");
+        text_printf(&cells[5], "%d", total->launches);
+    show_table_row(table, (const char *const[]){name, text_of(&cells[0]), text_of(&cells[1]),
+                                                text_of(&cells[2]), text_of(&cells[3]),
+                                                text_of(&cells[4]), text_of(&cells[5])});
+    for (int i = 0; i < CELLS; i++) {
+        table->failed |= cells[i].failed;
+        text_free(&cells[i]);
+    }
 }
 
 /* How one kernel, or a few, run all ops. */
@@ -97,28 +136,47 @@ static void print_way(const struct explained *explained, int32_t launches, struc
     const bool gpu = explained->plan && strcmp(explained->backend->unit, "gpu") == 0;
     const bool stays = explained->answering == ANSWER_QUEUED && gpu && !launches;
     if (explained_together(explained))
-        text_printf(out, "  %s\n",
+        text_printf(out, "%s\n",
                     stays ? "one launch answers all calls that follow each other"
                           : ways[explained->answering]);
     else if (explained->plan && explained->program->whole)
-        text_add(out, "  op by op: what runs its steps whole answers no calls\n");
+        text_add(out, "op by op: what runs its steps whole answers no calls\n");
 }
 
 static void print_totals(const struct explained *explained, struct text *out)
 {
+    static const char *const headings[] = {"ops",   "FLOP",      "multiply-adds",
+                                           "bytes", "FLOP/byte", "launches"};
+    struct show_table table = {.width = wrap_screen()};
     struct part_total all = {0};
-    text_add(out, "\n");
+    show_table_column(&table, "part", SHOW_LEFT, SHOW_ALWAYS, 0);
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+        show_table_column(&table, headings[i], SHOW_RIGHT, 50, 0);
     for (int part = 0; part < PART_COUNT; part++) {
         struct part_total total = explained_total(explained, (enum part)part);
         if (total.ops)
-            print_total(explained, part_name((enum part)part), &total, out);
+            add_total(&table, explained, part_name((enum part)part), &total);
         all.ops += total.ops;
         all.launches += total.launches;
         all.flop += total.flop;
         all.bytes += total.bytes;
     }
-    print_total(explained, "all", &all, out);
+    add_total(&table, explained, "all", &all);
+    text_add(out, "\n");
+    show_table_print(&table, out);
+    out->failed |= table.failed;
+    show_table_free(&table);
+    text_add(out, "\n");
     print_way(explained, all.launches, out);
+}
+
+static void print_sentence(struct text *out, const char *lead, const char *sentence)
+{
+    struct text line = {0};
+    text_printf(&line, "%s%s", lead, sentence);
+    wrap_add(out, "", text_of(&line), wrap_screen());
+    out->failed |= line.failed;
+    text_free(&line);
 }
 
 /* Why a kernel and no other, once for each. */
@@ -132,56 +190,121 @@ static void print_reasons(const struct explained *explained, struct text *out)
             told = other && other->why && strcmp(other->kernel, use->kernel) == 0 &&
                    strcmp(other->why, use->why) == 0;
         }
+        struct text lead = {0};
+        text_printf(&lead, "%s: ", told ? "" : use->kernel);
         if (!told)
-            text_printf(out, "  %s: %s\n", use->kernel, use->why);
+            print_sentence(out, text_of(&lead), use->why);
+        text_free(&lead);
     }
 }
 
 static void print_memory(const struct explained *explained, struct text *out)
 {
     const struct program *program = explained->program;
+    struct text line = {0};
     uint64_t all = 0;
-    text_add(out, "\n  memory  ");
+    for (int role = 0; role < ROLE_COUNT; role++)
+        all += explained_bytes(explained, (enum role)role);
+    text_add_size(&line, (double)all);
     for (int role = 0; role < ROLE_COUNT; role++) {
         uint64_t bytes = explained_bytes(explained, (enum role)role);
-        all += bytes;
         if (bytes) {
-            text_printf(out, "%s ", role_name((enum role)role));
-            text_add_size(out, (double)bytes);
-            text_add(out, "   ");
+            text_printf(&line, ", %s ", role_name((enum role)role));
+            text_add_size(&line, (double)bytes);
         }
     }
-    text_add(out, "together ");
-    text_add_size(out, (double)all);
-    text_add(out, "\n");
     if (program->activation_bytes_unshared > program->role_bytes[ROLE_ACTIVATION]) {
-        text_add(out, "          at most ");
-        text_add_size(out, (double)program->role_bytes[ROLE_ACTIVATION]);
-        text_add(out, " of activations are alive at once; all of them are ");
-        text_add_size(out, (double)program->activation_bytes_unshared);
-        text_add(out, "\n");
+        text_add(&line, "; at most ");
+        text_add_size(&line, (double)program->role_bytes[ROLE_ACTIVATION]);
+        text_add(&line, " of ");
+        text_add_size(&line, (double)program->activation_bytes_unshared);
+        text_add(&line, " activations are alive at once");
     }
+    wrap_add(out, "memory: ", text_of(&line), wrap_screen());
+    out->failed |= line.failed;
+    text_free(&line);
+}
+
+/* What this machine's ceilings make of an op, or its FLOP where they are not known. */
+static struct top_cost cost_of(const struct explained *explained, int32_t o)
+{
+    const struct program *program = explained->program;
+    const struct op *op = &program->ops[o];
+    struct top_cost cost = {.program = program, .op = op, .size = (double)op_flop(program, op)};
+    if (explained->flop_per_s > 0 && explained->read_per_s > 0) {
+        double flop_ns = cost.size / explained->flop_per_s * 1e9;
+        double bytes_ns = (double)op_bytes(program, op) / explained->read_per_s * 1e9;
+        cost.bound = flop_ns > bytes_ns ? "flop" : "bytes";
+        cost.size = flop_ns > bytes_ns ? flop_ns : bytes_ns;
+    }
+    return cost;
+}
+
+static void add_cost(const struct top_costs *costs, int i, struct text *line)
+{
+    const struct top_cost *cost = &costs->list[i];
+    const double flop = (double)op_flop(cost->program, cost->op);
+    top_cost_name(cost, line);
+    text_add(line, ": ");
+    show_share(line, 100 * cost->size / costs->all);
+    if (cost->bound) {
+        text_add(line, " of the least time, set by ");
+        top_cost_bound(cost, line);
+    } else {
+        text_add(line, " of the FLOP (");
+        show_flop(line, flop);
+        text_printf(line, "), %.2g FLOP a byte",
+                    explained_intensity((uint64_t)flop, op_bytes(cost->program, cost->op)));
+    }
+}
+
+/* The three largest, and what bounds them. */
+static void print_costs(const struct explained *explained, struct text *out)
+{
+    struct top_costs costs = {0};
+    for (int32_t o = 0; o < explained->program->op_count; o++) {
+        const struct top_cost cost = cost_of(explained, o);
+        top_costs_add(&costs, &cost);
+    }
+    if (!costs.count)
+        return;
+    text_add(out, "\nlargest costs\n");
+    for (int i = 0; i < costs.count; i++) {
+        struct text line = {0}, lead = {0};
+        text_printf(&lead, "  %d  ", i + 1);
+        add_cost(&costs, i, &line);
+        wrap_add(out, text_of(&lead), text_of(&line), wrap_screen());
+        out->failed |= line.failed || lead.failed;
+        text_free(&line);
+        text_free(&lead);
+    }
+    if (!costs.list[0].bound)
+        wrap_add(out, "", "prony machine --calibrate finds what bounds them on this machine",
+                 wrap_screen());
 }
 
 void explained_text(const struct explained *explained, struct text *out)
 {
     const struct program *program = explained->program;
-    text_printf(out, "%s, batch %d, %s: ", program->name, program->batch * program->portions,
-                explained->phase);
-    text_add_grouped(out, params_count(&explained->params));
-    text_printf(out, " parameters; program %016" PRIx64 "\n", program->hash);
+    struct text title = {0};
+    text_printf(&title, "%s, %s, batch %d, ", program->name, explained->phase,
+                program->batch * program->portions);
+    text_add_grouped(&title, params_count(&explained->params));
+    text_printf(&title, " parameters, program %016" PRIx64, program->hash);
+    wrap_add(out, "", text_of(&title), wrap_screen());
+    out->failed |= title.failed;
+    text_free(&title);
     if (explained->network->rounded)
-        text_printf(out, "  %s\n", explained->network->rounded);
-    text_printf(out, "\n  %-9s %-20s %12s %12s %7s  %-*s %s\n", "part", "shape", "FLOP", "bytes",
-                "F/B", explained->plan ? 24 : 0, explained->plan ? "kernel" : "", "op");
-    for (int32_t o = 0; o < program->op_count; o++)
-        print_op(explained, o, out);
+        print_sentence(out, "", explained->network->rounded);
+    text_add_char(out, '\n');
+    print_ops(explained, out);
     print_totals(explained, out);
     if (program->op_by_op)
-        text_printf(out, "  op by op: %s\n", program->op_by_op);
+        print_sentence(out, "op by op: ", program->op_by_op);
     if (program->portions > 1)
-        text_printf(out, "  runs in %d portions of %d samples, one after the other\n",
+        text_printf(out, "runs in %d portions of %d samples, one after the other\n",
                     program->portions, program->batch);
     print_reasons(explained, out);
     print_memory(explained, out);
+    print_costs(explained, out);
 }

@@ -25,6 +25,7 @@ struct explained {
     struct instance *instance;
     struct plan *plan; /* dry */
     struct explanation explanation;
+    double flop_per_s, read_per_s; /* this machine's ceilings; 0: they were not measured */
 };
 
 /* Sums over the ops of one part. */

@@ -2,13 +2,15 @@
 #include "cli/show/profile_output.h"
 
 #include "base/json.h"
-#include "record/tables/table.h"
+#include "cli/show/show_figure.h"
+#include "cli/show/show_table.h"
+#include "cli/show/top_costs.h"
+#include "cli/show/wrap.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-
-enum { NAME_WIDTH = 34, KERNEL_WIDTH = 30 };
+#include <string.h>
 
 /* One line of figures: of an op, a part or the step. */
 struct figures {
@@ -37,13 +39,6 @@ static struct figures part_figures(const struct profile *profile, enum part part
     return sum;
 }
 
-static void add_right(struct text *out, struct text *cell, int width)
-{
-    int used = (int)table_width(text_of(cell));
-    text_printf(out, "%*s%s", width > used ? width - used : 1, "", text_of(cell));
-    text_clear(cell);
-}
-
 static void add_rate(struct text *cell, double amount, double ns)
 {
     if (amount > 0 && ns > 0)
@@ -52,46 +47,38 @@ static void add_rate(struct text *cell, double amount, double ns)
         text_add(cell, "–");
 }
 
-static void add_figures(const struct figures *figures, double step_ns, struct text *out)
+/* A row of the table: of an op, a part, a program or the step. */
+static void add_row(struct show_table *table, const char *name, const char *kernel,
+                    const struct figures *figures, double step_ns)
 {
-    struct text cell = {0};
-    if (isnan(figures->ns))
-        text_add(&cell, "–");
-    else
-        text_add_time(&cell, figures->ns);
-    add_right(out, &cell, 10);
-    text_printf(&cell, "%.1f %%", isnan(figures->ns) ? 0 : 100 * figures->ns / step_ns);
-    add_right(out, &cell, 9);
-    add_rate(&cell, (double)figures->flop, figures->ns);
-    add_right(out, &cell, 10);
-    add_rate(&cell, (double)figures->bytes, figures->ns);
-    add_right(out, &cell, 10);
-    if (figures->floor_ns >= FLOOR_LEAST_NS && figures->ns > 0)
-        text_printf(&cell, "%.2f", figures->ns / figures->floor_ns);
-    else
-        text_add(&cell, "–");
-    add_right(out, &cell, 9);
-    text_free(&cell);
+    enum { CELLS = 5 };
+    const bool limited = figures->floor_ns >= FLOOR_LEAST_NS && figures->ns > 0;
+    struct text cells[CELLS] = {{0}};
+    show_time(&cells[0], figures->ns);
+    text_printf(&cells[1], "%.1f %%", isnan(figures->ns) ? 0 : 100 * figures->ns / step_ns);
+    show_share(&cells[2], limited ? 100 * figures->floor_ns / figures->ns : (double)NAN);
+    add_rate(&cells[3], (double)figures->flop, figures->ns);
+    add_rate(&cells[4], (double)figures->bytes, figures->ns);
+    show_table_row(table, (const char *const[]){name, text_of(&cells[0]), text_of(&cells[1]),
+                                                text_of(&cells[2]), kernel, text_of(&cells[3]),
+                                                text_of(&cells[4])});
+    for (int i = 0; i < CELLS; i++) {
+        table->failed |= cells[i].failed;
+        text_free(&cells[i]);
+    }
 }
 
-static void add_op(const struct profile *profile, int32_t o, double step_ns, struct text *out)
+static void add_op(struct show_table *table, const struct profile *profile, int32_t o,
+                   double step_ns)
 {
     const struct op *op = &profile->program->ops[o];
-    struct figures figures = op_figures(profile, o);
-    char name[NAME_WIDTH + 1];
-    snprintf(name, sizeof name, "%s%s%s", op->layer, *op->layer ? " " : "", op_name(op->kind));
-    text_printf(out, "  %-*s %-*s", NAME_WIDTH, name, KERNEL_WIDTH,
-                *profile->ops[o].kernel ? profile->ops[o].kernel : "in another op");
-    add_figures(&figures, step_ns, out);
-    text_add(out, "\n");
-}
-
-static void add_line(const char *name, const struct figures *figures, double step_ns,
-                     struct text *out)
-{
-    text_printf(out, "%-*s", NAME_WIDTH + KERNEL_WIDTH + 3, name);
-    add_figures(figures, step_ns, out);
-    text_add(out, "\n");
+    const struct figures figures = op_figures(profile, o);
+    struct text name = {0};
+    text_printf(&name, "  %s%s%s", op->layer, *op->layer ? " " : "", op_name(op->kind));
+    add_row(table, text_of(&name),
+            *profile->ops[o].kernel ? profile->ops[o].kernel : "in another op", &figures, step_ns);
+    table->failed |= name.failed;
+    text_free(&name);
 }
 
 /* Of a GPU: is it computing, or launching? */
@@ -122,7 +109,7 @@ static void add_balance(const struct inside *inside, struct text *out)
     text_add_time(&difference, fabs(missing) * inside->time_ns.median);
     text_printf(out, "\ntimed alone, a step takes %s", text_of(&timed));
     if (inside->floor_ns > 0)
-        text_printf(out, ", %.2f × its floor", inside->time_ns.median / inside->floor_ns);
+        text_printf(out, ", %.0f %% of the limit", 100 * inside->floor_ns / inside->time_ns.median);
     if (fabs(missing) <= PROFILE_ADDS_UP)
         text_printf(out, "; the ops add up to it within %.1f %%\n", 100 * fabs(missing));
     else if (inside->merged[0])
@@ -160,49 +147,139 @@ static void sum_figures(struct figures *sum, const struct figures *figures)
     sum->floor_ns += figures->floor_ns;
 }
 
-/* A line for each part and each of its ops; adds up what they do. */
-static void add_program(const struct profile *profile, double step_ns, struct figures *all,
-                        struct text *out)
+/* A row for each part and each of its ops; adds up what they do. */
+static void add_program(struct show_table *table, const struct profile *profile, double step_ns,
+                        struct figures *all)
 {
     const struct program *program = profile->program;
     for (int part = 0; part < PART_COUNT; part++) {
         struct figures figures = part_figures(profile, (enum part)part);
         if (program->parts[part].from == program->parts[part].to)
             continue;
-        add_line(part_name((enum part)part), &figures, step_ns, out);
+        add_row(table, part_name((enum part)part), "", &figures, step_ns);
         for (int32_t o = program->parts[part].from; o < program->parts[part].to; o++)
-            add_op(profile, o, step_ns, out);
+            add_op(table, profile, o, step_ns);
         sum_figures(all, &figures);
+    }
+}
+
+static void add_columns(struct show_table *table)
+{
+    show_table_column(table, "part, op", SHOW_LEFT, SHOW_ALWAYS, 0);
+    show_table_column(table, "time", SHOW_RIGHT, SHOW_ALWAYS, 0);
+    show_table_column(table, "share", SHOW_RIGHT, SHOW_ALWAYS, 0);
+    show_table_column(table, "of the limit", SHOW_RIGHT, 90, 0);
+    show_table_column(table, "kernel", SHOW_LEFT, 80, 0);
+    show_table_column(table, "FLOP/s", SHOW_RIGHT, 60, 0);
+    show_table_column(table, "bytes/s", SHOW_RIGHT, 50, 0);
+}
+
+static void print_table(const struct profiled *profiled, struct text *out)
+{
+    const struct inside *inside = profiled->inside;
+    const double step_ns = inside_step_ns(inside);
+    struct show_table table = {.width = wrap_screen()};
+    struct figures all = {.ns = step_ns};
+    text_printf(&table.title, "%s, %s, batch %d, %s", profiled->task->network->name,
+                profiled->phase, profiled->task->batch, profiled->backend);
+    if (profiled->threads)
+        text_printf(&table.title, ", %d thread%s", profiled->threads,
+                    profiled->threads == 1 ? "" : "s");
+    text_printf(&table.title, ", %d steps watched", inside->profiles[0].steps);
+    add_columns(&table);
+    for (int32_t p = 0; p < inside->count; p++) {
+        const struct profile *profile = &inside->profiles[p];
+        struct figures program = {.ns = profile_step_ns(profile)};
+        if (inside->count > 1)
+            show_table_line(&table, profile->program->name);
+        add_program(&table, profile, step_ns, &program);
+        if (inside->count > 1)
+            add_row(&table, profile->program->name, "", &program, step_ns);
+        if (inside->count > 1)
+            show_table_line(&table, "");
+        sum_figures(&all, &program);
+    }
+    add_row(&table, "all", "", &all, step_ns);
+    show_table_print(&table, out);
+    out->failed |= table.failed || table.title.failed;
+    show_table_free(&table);
+}
+
+/* What an op's floor is made of: its FLOP at the peak, or the bytes that make it longer. */
+static const char *op_bound(const struct profiled *profiled, const struct figures *figures)
+{
+    static const double NEARLY = 0.99;
+    if (!(figures->floor_ns >= FLOOR_LEAST_NS))
+        return isnan(profiled->inside->floor_ns) ? NULL : "latency";
+    if (profiled->flop_per_s <= 0)
+        return NULL;
+    return (double)figures->flop / profiled->flop_per_s * 1e9 >= NEARLY * figures->floor_ns
+               ? "flop"
+               : "bytes";
+}
+
+static void add_cost(const struct top_costs *costs, int i, struct text *line)
+{
+    const struct top_cost *cost = &costs->list[i];
+    static const double FAR = 0.1; /* of the limit: something else takes the time */
+    const bool latency = cost->bound && strcmp(cost->bound, "latency") == 0;
+    const double reached = cost->floor_ns / cost->size;
+    top_cost_name(cost, line);
+    text_add(line, ": ");
+    show_share(line, 100 * cost->size / costs->all);
+    text_add(line, " of the step");
+    if (latency)
+        text_add(line, ", too little work for a limit: latency bounds it");
+    else if (cost->bound) {
+        text_add(line, reached < FAR ? ", mostly overhead; its limit is " : ", bounded by ");
+        top_cost_bound(cost, line);
+        text_add(line, ", of which it reaches ");
+        show_share(line, 100 * reached);
+    }
+}
+
+/* The three ops that take longest. */
+static void print_costs(const struct profiled *profiled, struct text *out)
+{
+    const struct inside *inside = profiled->inside;
+    struct top_costs costs = {0};
+    for (int32_t p = 0; p < inside->count; p++)
+        for (int32_t o = 0; o < inside->profiles[p].program->op_count; o++) {
+            const struct figures figures = op_figures(&inside->profiles[p], o);
+            const struct program *program = inside->profiles[p].program;
+            const struct top_cost cost = {.program = program,
+                                          .op = &program->ops[o],
+                                          .size = figures.ns,
+                                          .floor_ns = figures.floor_ns,
+                                          .bound = op_bound(profiled, &figures)};
+            top_costs_add(&costs, &cost);
+        }
+    text_add(out, costs.count ? "\nlargest costs\n" : "");
+    for (int i = 0; i < costs.count; i++) {
+        struct text line = {0}, lead = {0};
+        text_printf(&lead, "  %d  ", i + 1);
+        add_cost(&costs, i, &line);
+        wrap_add(out, text_of(&lead), text_of(&line), wrap_screen());
+        out->failed |= line.failed || lead.failed;
+        text_free(&line);
+        text_free(&lead);
     }
 }
 
 void profiled_text(const struct profiled *profiled, struct text *out)
 {
-    const struct inside *inside = profiled->inside;
-    double step_ns = inside_step_ns(inside);
-    struct figures all = {.ns = step_ns};
-
-    text_printf(out, "%s, batch %d, %s, on %s", profiled->task->network->name,
-                profiled->task->batch, profiled->phase, profiled->backend);
-    if (profiled->threads)
-        text_printf(out, " with %d thread%s", profiled->threads, profiled->threads == 1 ? "" : "s");
-    text_printf(out, "; %d steps watched\n", inside->profiles[0].steps);
-    text_printf(out, "\n%-*s %-*s%10s%9s%10s%10s%10s\n", NAME_WIDTH + 2, "part, op", KERNEL_WIDTH,
-                "kernel", "time", "share", "FLOP/s", "B/s", "× floor");
-    for (int32_t p = 0; p < inside->count; p++) {
-        const struct profile *profile = &inside->profiles[p];
-        struct figures program = {.ns = profile_step_ns(profile)};
-        if (inside->count > 1)
-            text_printf(out, "%s%s\n", p ? "\n" : "", profile->program->name);
-        add_program(profile, step_ns, &program, out);
-        if (inside->count > 1)
-            add_line(profile->program->name, &program, step_ns, out);
-        sum_figures(&all, &program);
+    struct text balance = {0};
+    print_table(profiled, out);
+    add_balance(profiled->inside, &balance);
+    for (char *line = balance.data, *end; line && *line; line = end) {
+        end = line + strcspn(line, "\n");
+        if (*end)
+            *end++ = '\0';
+        wrap_add(out, "", line, wrap_screen());
     }
-    if (inside->count > 1)
-        text_add(out, "\n");
-    add_line("all", &all, step_ns, out);
-    add_balance(inside, out);
+    out->failed |= balance.failed;
+    text_free(&balance);
+    print_costs(profiled, out);
 }
 
 static void write_real(struct json_writer *json, const char *key, double value)

@@ -10,6 +10,7 @@ struct profiled {
     const char *phase, *backend;
     int threads; /* 0: of a GPU */
     const struct inside *inside;
+    double flop_per_s; /* what its unit computes at best; 0: unknown */
 };
 
 void profiled_text(const struct profiled *profiled, struct text *out);

@@ -78,13 +78,10 @@ static double place(const struct scale *scale, double value)
     return (value - scale->low) / (scale->high - scale->low);
 }
 
-/* What is drawn upwards: "throughput, samples/s, log scale". */
+/* What is drawn: "throughput, log scale"; its figures have their unit. */
 static void print_measure(const struct store_query *query, const struct scale *y, struct text *out)
 {
-    const struct metric *metric = metric_find(query->y);
-    bool named = metric->unit[0] && strcmp(metric->unit, "x") != 0;
-    text_printf(out, "%s%s%s%s\n", query->y, named ? ", " : "", named ? metric->unit : "",
-                y->logarithm ? ", log scale" : "");
+    text_printf(out, "%s%s\n", query->y, y->logarithm ? ", log scale" : "");
 }
 
 /* On a logarithmic scale no bar begins at zero: a dot stands where the figure is. */

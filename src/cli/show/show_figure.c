@@ -57,7 +57,7 @@ void show_flop(struct text *out, double flop)
 {
     show_scaled(out, flop, "FLOP");
     text_add(out, " = ");
-    text_add_count(out, flop / 2);
+    text_add_count(out, flop < 2000 ? round(flop / 2) : flop / 2);
     text_add(out, " multiply-adds");
 }
 

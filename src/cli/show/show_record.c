@@ -6,8 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-const char *show_record_machine(const struct record *record)
+const char *show_record_machine(const struct record *record, char title[TITLE_TEXT])
 {
+    if (*machine_title(record->machine, title))
+        return title;
     return record->point.unit_name[0] ? record->point.unit_name : record->point.server;
 }
 
@@ -33,12 +35,26 @@ static void add_axis(struct text *out, const struct point *point, int axis)
         text_printf(out, "%s%s %s", out->length ? ", " : "", axes[axis].key, value);
 }
 
+void show_record_values(const struct point *point, const bool varies[AXIS_COUNT], struct text *out)
+{
+    for (int i = 0; i < AXIS_COUNT; i++) {
+        if (!varies[i])
+            continue;
+        if (axes[i].kind == AXIS_TEXT) {
+            char number[POINT_NUMBER];
+            add_word(out, point_get(point, &axes[i], number));
+        } else {
+            add_axis(out, point, i);
+        }
+    }
+}
+
 void show_record_title(const struct record *record, const bool told[AXIS_COUNT], struct text *out)
 {
     static const enum axis_index known[] = {AXIS_model,     AXIS_phase,   AXIS_batch,
                                             AXIS_framework, AXIS_backend, AXIS_threads};
     bool done[AXIS_COUNT] = {false};
-    char number[POINT_NUMBER];
+    char number[POINT_NUMBER], title[TITLE_TEXT];
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (told[known[i]] && known[i] == AXIS_backend && told[AXIS_framework] &&
             record->point.backend[0])
@@ -53,8 +69,8 @@ void show_record_title(const struct record *record, const bool told[AXIS_COUNT],
             strcmp(point_get(&record->point, &axes[i], number), usual) != 0)
             add_axis(out, &record->point, i);
     }
-    if (told[AXIS_server] && told[AXIS_unit_name])
-        add_word(out, show_record_machine(record));
+    if (told[AXIS_server])
+        add_word(out, show_record_machine(record, title));
 }
 
 /* Notes of one kind share a mark. `group` NULL: the table says it in its own way. */

@@ -42,6 +42,11 @@ int show_table_column(struct show_table *table, const char *heading, enum show_a
     return table->column_count++;
 }
 
+void show_table_flex(struct show_table *table, int column, size_t least)
+{
+    table->columns[column].least = least;
+}
+
 static struct show_row *add_row(struct show_table *table)
 {
     struct show_row *row = arena_alloc(&table->arena, sizeof *row);
@@ -100,12 +105,20 @@ static void measure_column(struct show_table *table, int c)
     column->hidden = !filled && column->importance < SHOW_ALWAYS;
 }
 
-static size_t total_width(const struct show_table *table)
+static size_t least_width(const struct show_column *column)
+{
+    return column->least && column->least < column->width ? column->least : column->width;
+}
+
+/* Of the columns that are shown, as they are or as narrow as they may be. */
+static size_t total_width(const struct show_table *table, bool narrow)
 {
     size_t total = (size_t)table->indent, shown = 0;
-    for (int c = 0; c < table->column_count; c++)
-        if (!table->columns[c].hidden)
-            total += table->columns[c].width + (shown++ ? GAP : 0);
+    for (int c = 0; c < table->column_count; c++) {
+        const struct show_column *column = &table->columns[c];
+        if (!column->hidden)
+            total += (narrow ? least_width(column) : column->width) + (shown++ ? GAP : 0);
+    }
     return total;
 }
 
@@ -122,31 +135,54 @@ static struct show_column *find_least(struct show_table *table)
     return least;
 }
 
-/* Of those whose cells can be wrapped: figures are not. */
-static struct show_column *find_widest(struct show_table *table)
+/* Of those whose cells can be wrapped: figures are not. `flexible`: only those that say so. */
+static struct show_column *find_widest(struct show_table *table, bool flexible)
 {
     struct show_column *widest = NULL;
     for (int c = 0; c < table->column_count; c++) {
         struct show_column *column = &table->columns[c];
-        if (!column->hidden && column->align == SHOW_LEFT &&
+        size_t least = flexible ? least_width(column) : NARROW;
+        if (!column->hidden && column->align == SHOW_LEFT && column->width > least &&
             (!widest || column->width > widest->width))
             widest = column;
     }
     return widest;
 }
 
-static void arrange(struct show_table *table)
+static void narrow_columns(struct show_table *table, bool flexible)
 {
     const size_t room = (size_t)table->width;
     struct show_column *column;
+    while (total_width(table, false) > room && (column = find_widest(table, flexible))) {
+        size_t over = total_width(table, false) - room;
+        size_t least = flexible ? least_width(column) : NARROW;
+        column->width = column->width > over + least ? column->width - over : least;
+    }
+}
+
+/* A wide column was left out last: narrower ones, less important, may fit beside the rest. */
+static void show_again(struct show_table *table)
+{
+    for (int importance = SHOW_ALWAYS; importance >= 0; importance--)
+        for (int c = 0; c < table->column_count; c++) {
+            struct show_column *column = &table->columns[c];
+            if (!column->dropped || !column->hidden || column->importance != importance)
+                continue;
+            column->hidden = false;
+            column->hidden = total_width(table, true) > (size_t)table->width;
+        }
+}
+
+static void arrange(struct show_table *table)
+{
+    struct show_column *column;
     for (int c = 0; c < table->column_count; c++)
         measure_column(table, c);
-    while (total_width(table) > room && (column = find_least(table)))
-        column->hidden = true;
-    while (total_width(table) > room && (column = find_widest(table)) && column->width > NARROW) {
-        size_t over = total_width(table) - room;
-        column->width = column->width > over + NARROW ? column->width - over : NARROW;
-    }
+    while (total_width(table, true) > (size_t)table->width && (column = find_least(table)))
+        column->hidden = column->dropped = true;
+    show_again(table);
+    narrow_columns(table, true);
+    narrow_columns(table, false);
 }
 
 bool show_table_has(const struct show_table *table, int column)

@@ -30,7 +30,9 @@ struct show_column {
     enum show_align align;
     int importance; /* SHOW_ALWAYS: it is never left out */
     size_t width;
-    bool hidden;
+    size_t
+        least; /* it may become as narrow, and its cells wrap; 0: only where nothing else helps */
+    bool hidden, dropped; /* dropped: for want of room */
 };
 
 /* A zeroed struct with a width is ready. Memory that runs out is remembered, and told by
@@ -51,6 +53,9 @@ struct show_table {
  * table is begun. The heading must outlive the table. */
 int show_table_column(struct show_table *table, const char *heading, enum show_align align,
                       int importance, size_t room);
+
+/* Lets a column of text be as narrow as this before others are left out. */
+void show_table_flex(struct show_table *table, int column, size_t least);
 
 /* Copies as many cells as there are columns; NULL is empty. */
 void show_table_row(struct show_table *table, const char *const *cells);
