@@ -15,8 +15,10 @@
 enum status csv_place(const struct csv *csv, int64_t row, int32_t column)
 {
     const struct csv_row *line = &csv->lines[row];
+    const uint32_t cell = csv->cells[row * csv->columns + column];
+    const bool quoted = cell > line->start && csv->text[cell - 1] == '"';
     return status_prefix(STATUS_INPUT, "%s:%lld:%lld", csv->name, (long long)line->line,
-                         (long long)csv->cells[row * csv->columns + column] - line->start + 1);
+                         (long long)cell - line->start + !quoted);
 }
 
 /* Refuses something about the file as a whole. */
@@ -255,7 +257,7 @@ static enum status judge_columns(struct csv *csv, const struct dataset_options *
     for (int32_t i = 0; i < csv->columns; i++) {
         if (csv_is_label(csv, i) || csv->left_out[i].asked)
             continue;
-        if (csv->census[i].missing == csv->rows && csv->rows > 1) {
+        if (csv->census[i].missing == csv->rows && (csv->rows > 1 || options->fill)) {
             note_empty(csv, csv->names[i]);
             continue;
         }

@@ -16,7 +16,7 @@
 
 extern const struct embedded zoo_files[];
 
-enum { FILE_MOST = 1 << 20, NAMES_MOST = 256, MLP_WORD = 32 };
+enum { FILE_MOST = 1 << 20, NAMES_MOST = 256, MLP_WORD = 32, FIRST_BYTES = 9 };
 
 static enum status unknown_activation(const char *spec, const char *function)
 {
@@ -129,16 +129,25 @@ static enum status unknown_network(const char *spec)
     return status;
 }
 
+/* Does a file begin as a safetensors file: with the length of a header of JSON? That may begin as
+ * ONNX does. */
+static bool is_safetensors(const char bytes[FIRST_BYTES], ssize_t count)
+{
+    static const char zeros[4];
+    return count == FIRST_BYTES && !memcmp(bytes + 4, zeros, sizeof zeros) && bytes[8] == '{';
+}
+
 /* By the name's end, or the first byte, which no text begins with; a named pipe, which is no file,
  * is not waited for. What is said behind the file's name may have a ':', as outputs of TensorFlow.
  */
 const char *network_onnx_end(const char *spec)
 {
     static const char ending[] = ".onnx";
-    char first = 0;
+    char first[FIRST_BYTES] = {0};
     int file = strcmp(spec, "-") ? open(spec, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
     const char *more = file < 0 ? strstr(spec, ".onnx:") : NULL;
-    bool begins = file >= 0 && read(file, &first, 1) == 1 && first == '\b';
+    const ssize_t count = file >= 0 ? read(file, first, sizeof first) : 0;
+    bool begins = count > 0 && first[0] == '\b' && !is_safetensors(first, count);
     if (file >= 0)
         close(file);
     if (more)

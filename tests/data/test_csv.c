@@ -1,9 +1,11 @@
 /* CSV text → data set: what is read, and what each refusal names. */
 #include "base/memory.h"
 #include "check.h"
+#include "data/columns.h"
 #include "data/dataset.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Parses a copy of the text under the name "t.csv". */
 static enum status parse(const char *text, const struct dataset_options *options,
@@ -164,6 +166,212 @@ TEST(bad_input_is_refused_where_it_is)
     check_refused("1,0.5\n1,abc\n", "t.csv:2:3: found the label 'abc', expected a number");
 }
 
+TEST(separators_and_decimals_are_found)
+{
+    static const char *const texts[] = {
+        "a;b;kind\n1,5;2;x\n-3,25;4;y\n",
+        "a\tb\tkind\n1.5\t2\tx\n-3.25\t4\ty\n",
+        "a|b|kind\r\n1.5 | 2|x\r\n-3.25|4| y \r\n",
+        "sep=;\na;b;kind\n1.5;2;x\n-3.25;4;y\n",
+        "a,b,kind\r1.5,2,x\r-3.25,4,y\r",
+        "1,5;2;x\n-3,25;4;y\n",
+        "\xEF\xBB\xBF"
+        "a;b;kind\r\n\"1,5\" ; 2 ;\"x\"\r\n\"-3,25\";4;y\r\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct dataset *dataset;
+        if (!CHECK_OK(parse(texts[i], NULL, &dataset)))
+            continue;
+        CHECK_EQUAL_INT(dataset->rows, 2);
+        CHECK_EQUAL_INT(dataset->columns, 2);
+        CHECK(dataset->features[0] == 1.5f && dataset->features[2] == -3.25f);
+        CHECK(dataset->class_count == 2 && text_equal(dataset->classes[1], "y"));
+        dataset_free(dataset);
+    }
+}
+
+TEST(texts_become_columns_or_codes)
+{
+    struct dataset *dataset;
+    const char *text = "city,garden,area,price\nRome,yes,1,10.5\nLyon,no,2,20\nBari,yes,3,30\n"
+                       "\"Rome\",no,4,40\n";
+    static const float expected[4][5] = {
+        {0, 0, 1, 1, 1}, {0, 1, 0, 0, 2}, {1, 0, 0, 1, 3}, {0, 0, 1, 0, 4}};
+    if (CHECK_OK(parse(text, NULL, &dataset))) {
+        CHECK_EQUAL_INT(dataset->columns, 5);
+        CHECK(!memcmp(dataset->features, expected, sizeof expected));
+        CHECK_EQUAL_TEXT(dataset->column_names[2], "city=Rome");
+        CHECK_EQUAL_TEXT(dataset->notes, "city: 3 texts, a column each: Bari, Lyon, Rome\n"
+                                         "garden: no is 0, yes is 1\n");
+        dataset_free(dataset);
+    }
+    const struct dataset_options code = {.encode = "city=code,3", .drop = "garden"};
+    if (CHECK_OK(parse(text, &code, &dataset))) {
+        CHECK_EQUAL_INT(dataset->columns, 5); /* city's number, four areas */
+        CHECK(dataset->features[0] == 2 && dataset->features[1] == 1);
+        dataset_free(dataset);
+    }
+    CHECK_STATUS(STATUS_INPUT, parse(text, &(struct dataset_options){.drop = "gaden"}, &dataset));
+    CHECK_MESSAGE("did you mean 'garden'?");
+    CHECK_STATUS(STATUS_INPUT,
+                 parse(text, &(struct dataset_options){.encode = "city=words"}, &dataset));
+    CHECK_MESSAGE("expected onehot or code");
+}
+
+TEST(missing_values_are_filled_or_left_out)
+{
+    struct dataset *dataset;
+    const char *text = "a,b,city,y\n1,?,Rome,1.5\nNA,4,,2\n3,6,Bari,nan\n8,N/A,Rome,7\n";
+    const char *whole = "a,b,city,y\n1,?,Rome,1.5\nNA,4,,2\n3,6,Bari,3\n8,N/A,Rome,7\n";
+    if (CHECK_OK(parse(whole, &(struct dataset_options){.fill = "median"}, &dataset))) {
+        CHECK_EQUAL_INT(dataset->columns, 5);
+        CHECK(dataset->features[1] == 5 && dataset->features[5] == 3); /* of 1, 3 and 8 */
+        CHECK(dataset->features[7] == 1); /* the text that is missing is one of its own */
+        dataset_free(dataset);
+    }
+    if (CHECK_OK(parse(whole, &(struct dataset_options){.fill = "mean"}, &dataset))) {
+        CHECK(dataset->features[5] == 4);
+        dataset_free(dataset);
+    }
+    if (CHECK_OK(
+            parse(text, &(struct dataset_options){.drop_rows = true, .drop = "b"}, &dataset))) {
+        CHECK_EQUAL_INT(dataset->rows, 2);
+        CHECK(dataset->numbers[1] == 7);
+        dataset_free(dataset);
+    }
+    check_refused(whole, "t.csv:3:1: found 'NA', a missing value, in column a, expected a number; "
+                         "--fill median");
+    CHECK_STATUS(STATUS_INPUT, parse(text, &(struct dataset_options){.fill = "zero"}, &dataset));
+    CHECK_MESSAGE("t.csv:4:10: found a missing value, expected a label; --drop-rows");
+    CHECK_STATUS(STATUS_INPUT, parse(text, &(struct dataset_options){.fill = "most"}, &dataset));
+    CHECK_MESSAGE("--fill: found 'most', expected mean, median, zero or a number");
+}
+
+TEST(what_can_be_read_in_two_ways_is_refused_with_a_hint)
+{
+    struct text many = {0};
+    check_refused("day,y\n2021-03-04,1.5\n2021-03-05,2\n",
+                  "t.csv:2:1: found '2021-03-04', expected a number in column day: a date");
+    check_refused("day,y\n4.3.2021,1.5\n5.3.2021,2\n", "--drop day");
+    check_refused("a,y\n\"1,200\",1.5\n\"2,300\",2\n", "a thousands separator?");
+    check_refused("a;y\n1.200,5;1,5\n1.300,5;2\n", "a thousands separator?");
+    check_refused("a,y\n$12,1.5\n$13,2\n", "a unit?");
+    check_refused("a,y\n1,\"1,200\"\n2,\"3,400\"\n",
+                  "found the label '1,200', expected a plain number");
+    check_refused("a,y\n1,2021-03-04\n2,2021-03-05\n", "--target says which column");
+    check_refused("a,y\n1,2\n3,4\nfive,6\n",
+                  "t.csv:4:1: found 'five', expected a number as elsewhere "
+                  "in column a; --encode a");
+    check_refused("city,y\ncaf\xE9,1.5\nRome,2\n", "found the byte 0xE9 in a text, expected UTF-8");
+    text_add(&many, "comment,y\n");
+    for (int i = 0; i < 100; i++)
+        text_printf(&many, "words %d,%d.5\n", i, i);
+    check_refused(text_of(&many), "t.csv:2:1: found 100 different texts in the 100 rows of column "
+                                  "comment, as 'words 0', expected texts that several rows share");
+    text_free(&many);
+}
+
+TEST(labels_from_1_and_two_integers_are_classes)
+{
+    struct dataset *dataset;
+    static const struct dataset_options classes = {.as_classes = true};
+    static const struct {
+        const char *text;
+        const struct dataset_options *options;
+        int classes;
+    } cases[] = {
+        {"0,1\n0,2\n0,3\n0,1\n0,2\n0,3\n0,1\n0,2\n0,3\n", NULL, 3},
+        {"0,1\n0,2\n0,3\n0,4\n", NULL, 0}, /* a count, as likely */
+        {"0,-1\n0,1\n0,-1\n0,1\n0,1\n0,1\n", NULL, 2},
+        {"0,5\n0,7\n0,6\n0,5\n", NULL, 0},
+        {"0,5\n0,7\n0,6\n0,10\n", &classes, 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (CHECK_OK(parse(cases[i].text, cases[i].options, &dataset))) {
+            CHECK_EQUAL_INT(dataset->class_count, cases[i].classes);
+            if (cases[i].options)
+                CHECK_EQUAL_TEXT(dataset->classes[3], "10"); /* by value */
+            dataset_free(dataset);
+        }
+}
+
+/* Reads a file as another was read: by what is saved of its columns. */
+static enum status parse_like(const char *learnt, const struct dataset_options *options,
+                              const char *text, struct dataset **out)
+{
+    struct dataset *first;
+    struct text saved = {0};
+    struct arena arena = {0};
+    struct columns *columns = NULL;
+    TRY(parse(learnt, options, &first));
+    columns_write(first->table, &saved);
+    dataset_free(first);
+    enum status status = columns_read(&arena, "saved", text_of(&saved), &columns);
+    text_free(&saved);
+    if (status == STATUS_OK)
+        status = parse(text, &(struct dataset_options){.columns = columns}, out);
+    arena_free(&arena);
+    return status;
+}
+
+TEST(other_files_are_read_as_the_network_learnt_it)
+{
+    struct dataset *dataset;
+    const struct dataset_options median = {.fill = "median", .drop = "id"};
+    const char *learnt = "id,city,garden,area,price\n1,Rome,yes,10,1.5\n2,Bari,no,20,2\n"
+                         "3,Lyon,no,,3\n";
+    static const float expected[] = {0, 0, 1, 1, 7, 0, 0, 0, 0, 15};
+    if (CHECK_OK(parse_like(learnt, &median, "area;agent;garden;city\n7;Z;yes;Rome\n;Y;no;Oslo\n",
+                            &dataset))) {
+        CHECK(dataset->columns == 5 && !dataset->numbers && !dataset->labels);
+        CHECK(!memcmp(dataset->features, expected, sizeof expected));
+        CHECK_EQUAL_TEXT(
+            dataset->notes,
+            "columns separated by semicolons\n"
+            "city: 1 row has a text that was not learnt, as 'Oslo' in line 3: taken as "
+            "none of the 3\n");
+        dataset_free(dataset);
+    }
+    if (CHECK_OK(parse_like(learnt, &median,
+                            "price,area,garden,city\n5.5,7,yes,Rome\n6,8,no,Bari\n", &dataset))) {
+        CHECK(dataset->numbers && dataset->numbers[0] == 5.5f);
+        dataset_free(dataset);
+    }
+    CHECK_STATUS(STATUS_INPUT, parse_like(learnt, &median, "area,city\n1,Rome\n", &dataset));
+    CHECK_MESSAGE("found no column 'garden', expected it");
+    CHECK_STATUS(STATUS_INPUT,
+                 parse_like(learnt, &median, "area,city,garden\n1,Rome,maybe\n", &dataset));
+    CHECK_MESSAGE("t.csv:2:8: found 'maybe' in column garden, expected one of the 2 texts");
+    if (CHECK_OK(parse_like("1.5,x,3\n2,y,4\n2.5,y,4.5\n", NULL, "9,x\n8,y\n", &dataset))) {
+        CHECK(dataset->columns == 2 && dataset->features[3] == 1); /* by their places */
+        dataset_free(dataset);
+    }
+}
+
+TEST(columns_of_a_strange_file_are_refused)
+{
+    static const char *const texts[] = {
+        "[]",
+        "{}",
+        "{\"target\":[],\"columns\":[]}",
+        "{\"target\":[],\"columns\":[{\"name\":\"a\",\"place\":0,\"kind\":\"number\"}]}",
+        "{\"target\":[],\"columns\":[{\"name\":\"a\",\"place\":1,\"kind\":\"date\"}]}",
+        "{\"target\":[],\"columns\":[{\"name\":\"a\",\"place\":1,\"kind\":\"code\"}]}",
+        "{\"target\":[],\"columns\":[{\"name\":\"a\",\"place\":1,\"kind\":\"code\","
+        "\"values\":[\"b\",\"a\"]}]}",
+        "{\"target\":[1],\"columns\":[{\"name\":\"a\",\"place\":1,\"kind\":\"number\"}]}",
+        "{\"target\":[],\"columns\":[{\"name\":\"a\",\"place\":1,\"kind\":\"number\","
+        "\"fill\":1e99}]}",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct arena arena = {0};
+        struct columns *columns;
+        if (CHECK_STATUS(STATUS_INPUT, columns_read(&arena, "m", texts[i], &columns)))
+            CHECK_MESSAGE("expected what prony train writes");
+        arena_free(&arena);
+    }
+}
+
 TEST(unknown_names_are_refused_with_a_proposal)
 {
     struct dataset *dataset;
@@ -196,6 +404,23 @@ TEST(synthetic_data_is_a_function_of_its_seed)
     dataset_free(a);
     dataset_free(b);
     dataset_free(c);
+}
+
+TEST(every_failed_allocation_of_a_table_is_a_clean_refusal)
+{
+    const char *text = "city,garden,area,price\nRome,yes,1,10.5\nLyon,no,,20\n,yes,3,30\n";
+    enum status status = STATUS_MEMORY;
+    for (long nth = 1; nth < 200 && status != STATUS_OK; nth++) {
+        struct dataset *dataset = NULL;
+        memory_fail_at(nth);
+        status = parse(text, &(struct dataset_options){.fill = "median"}, &dataset);
+        bool failed = memory_failed();
+        memory_fail_at(0);
+        if (status == STATUS_OK)
+            dataset_free(dataset);
+        CHECK(status == (failed ? STATUS_MEMORY : STATUS_OK));
+    }
+    CHECK_EQUAL_INT(status, STATUS_OK);
 }
 
 TEST(every_failed_allocation_is_a_clean_refusal)

@@ -67,8 +67,19 @@ carry_out() {
 }
 
 # The files that docs/data.md speaks of: a hundred images of 2 × 2 and their labels; 500 rows of six
-# tokens, and then the same in reverse; and three codes of eight numbers, of docs/recipes.md.
+# tokens, and then the same in reverse; three codes of eight numbers, of docs/recipes.md; and 240 houses
+# with texts, gaps and prices.
 make_files() {
+    awk 'BEGIN {
+        split("Bari Lyon Rome", cities)
+        print "id,area,rooms,city,garden,price"
+        for (i = 1; i <= 240; i++) {
+            seed = (seed * 25173 + 13849) % 65536
+            area = 40 + seed % 160; city = 1 + int(seed / 256) % 3; garden = int(seed / 4096) % 2
+            printf "%d,%d,%s,%s,%s,%d\n", i, area, i % 20 ? int(area / 28) : "", cities[city],
+                garden ? "yes" : "no", 2000 * area + 30000 * city + 25000 * garden + seed % 7001
+        }
+    }' >house.csv
     printf '%s\n' 0,0,0,0,0,0,0,0 1,0,-1,0,1,0,-1,0 0.5,1,2,-1,0,0,1,0 >codes.csv
     cp "$root/examples/transformer.net" .
     awk 'BEGIN {

@@ -1,6 +1,8 @@
 /* fuzz_csv.c: any text is a data set whose labels are classes and whose values are finite, or it is
- * refused. */
+ * refused. One that was read is read again, by what is saved of its columns, to the same bits. */
 #include "base/memory.h"
+#include "base/text.h"
+#include "data/columns.h"
 #include "data/dataset.h"
 
 #include <math.h>
@@ -26,6 +28,37 @@ static void check(const struct dataset *dataset)
         need(isfinite(dataset->numbers[i]));
 }
 
+/* A copy with a NUL. */
+static char *copy_of(const uint8_t *data, size_t size)
+{
+    char *text = mem_alloc(size + 1);
+    need(text);
+    memcpy(text, data, size);
+    return text;
+}
+
+/* As a network would read the file that it learnt from. */
+static void read_again(const struct dataset *dataset, const uint8_t *data, size_t size)
+{
+    struct text saved = {0};
+    struct arena arena = {0};
+    struct columns *columns;
+    struct dataset *again;
+    columns_write(dataset->table, &saved);
+    need(text_done(&saved) == STATUS_OK);
+    need(columns_read(&arena, "saved", text_of(&saved), &columns) == STATUS_OK);
+    char *text = copy_of(data, size);
+    const struct dataset_options options = {.columns = columns, .passed_over = true};
+    need(dataset_parse_csv("again", text, size, &options, &again) == STATUS_OK);
+    need(again->rows == dataset->rows && again->columns == dataset->columns);
+    need(!memcmp(again->features, dataset->features,
+                 (size_t)(again->rows * again->columns) * sizeof *again->features));
+    dataset_free(again);
+    mem_free(text);
+    arena_free(&arena);
+    text_free(&saved);
+}
+
 /* The first byte chooses the options; the rest is the file. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -37,19 +70,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                                  {.classes = classes, .class_count = 2},
                                                  {.numbers = true},
                                                  {.label = "2..3"},
-                                                 {.label = "x..y"}};
+                                                 {.label = "x..y"},
+                                                 {.fill = "median"},
+                                                 {.fill = "mean", .encode = "1"},
+                                                 {.fill = "7", .drop = "2", .as_classes = true},
+                                                 {.encode = "1=onehot,2=code", .label = "none"},
+                                                 {.fill = "zero", .label = "none"},
+                                                 {.drop_rows = true},
+                                                 {.drop_rows = true, .fill = "zero"}};
     if (!size)
         return 0;
-    char *text = mem_alloc(size); /* one byte less of text, and a NUL */
-    need(text);
-    memcpy(text, data + 1, size - 1);
+    const struct dataset_options *options = &all[data[0] % (sizeof all / sizeof *all)];
+    char *text = copy_of(data + 1, size - 1);
     struct dataset *dataset;
-    enum status status = dataset_parse_csv("fuzz", text, size - 1,
-                                           &all[data[0] % (sizeof all / sizeof *all)], &dataset);
+    enum status status = dataset_parse_csv("fuzz", text, size - 1, options, &dataset);
     need(status == STATUS_OK || (status == STATUS_INPUT && *status_message()));
     mem_free(text);
     if (status == STATUS_OK) {
         check(dataset);
+        if (columns_fit(dataset->table) && !options->drop_rows)
+            read_again(dataset, data + 1, size - 1);
         dataset_free(dataset);
     }
     return 0;

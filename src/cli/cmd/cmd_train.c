@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/screen.h"
+#include "cli/show/curve_svg.h"
 #include "cli/show/data_notes.h"
 #include "cli/show/quality.h"
 #include "cli/unit_advice.h"
@@ -27,7 +28,7 @@ struct train_flags {
     struct prony_course course;
     struct prony_data_options data_options;
     double memory;
-    const char *until, *out, *unit, *shape;
+    const char *until, *out, *curve, *unit, *shape;
     bool numbers, classes, drop_rows;
 };
 
@@ -39,6 +40,8 @@ struct training {
     struct prony_progress progress;
     int32_t stage; /* of the steps that were run last */
     struct progress bar;
+    struct curve curve;                     /* of --curve */
+    uint64_t drawn_ns;                      /* when it was written last */
     uint64_t began_ns, saved_ns, saving_ns; /* saving: what the last save took */
     int64_t samples;                        /* since it began */
 };
@@ -166,6 +169,35 @@ static enum status save(struct training *training)
     return STATUS_OK;
 }
 
+static enum status draw(struct training *training)
+{
+    const struct train_flags *flags = training->flags;
+    struct text title = {0};
+    if (!flags->curve)
+        return STATUS_OK;
+    training->drawn_ns = clock_ns();
+    text_printf(&title, "%s on %s", flags->network, flags->data);
+    enum status status = text_done(&title);
+    if (status == STATUS_OK)
+        status = curve_write(&training->curve, flags->curve, text_of(&title),
+                             training->progress.best_epoch);
+    text_free(&title);
+    return status;
+}
+
+/* The curve grows by an epoch; its file is written on the way, too. */
+static enum status note_epoch(struct training *training)
+{
+    const struct prony_progress *progress = &training->progress;
+    const struct prony_score *held_out = &progress->held_out;
+    const struct curve_point point = {progress->epoch, progress->last.loss,
+                                      held_out->samples ? held_out->loss : (double)NAN};
+    if (!training->flags->curve)
+        return STATUS_OK;
+    TRY(curve_add(&training->curve, point));
+    return clock_ns() - training->drawn_ns > save_after_ns ? draw(training) : STATUS_OK;
+}
+
 static bool save_is_due(const struct training *training)
 {
     uint64_t since = clock_ns() - training->saved_ns;
@@ -208,6 +240,7 @@ static enum status stop(struct training *training)
     const struct train_flags *flags = training->flags;
     int64_t epoch = training->progress.epoch;
     progress_end(&training->bar);
+    TRY(draw(training));
     if (!flags->out)
         FAIL(STATUS_INTERRUPTED, "interrupted after epoch %" PRId64 "; nothing saved (--out FILE)",
              epoch);
@@ -254,6 +287,8 @@ static enum status run(struct training *training)
             return cli_flush(); /* nobody will know what it learnt */
         TRY(run_slice(training, &steps, &epoch_done));
         show(training, epoch_done);
+        if (epoch_done)
+            TRY(note_epoch(training));
         if (save_is_due(training))
             TRY(save(training));
     }
@@ -295,6 +330,10 @@ static enum status finish(struct training *training)
     if (training->flags->out) {
         TRY(save(training));
         printf("saved to %s\n", training->flags->out);
+    }
+    if (training->flags->curve) {
+        TRY(draw(training));
+        printf("learning curve in %s\n", training->flags->curve);
     }
     if (test.samples)
         return print_test(training, &test);
@@ -340,31 +379,45 @@ static void advise(const struct cli *cli, const struct training *training)
             times);
 }
 
-/* Can it be saved there? Better asked before an hour's training than after. What is resumed may be
- * written over: it is the same training. */
-static enum status check_out(const struct train_flags *flags)
+/* Can it be written there? Better asked before an hour's training than after. What is resumed may
+ * be written over: it is the same training. */
+static enum status check_out(const struct train_flags *flags, const char *out)
 {
     struct file_writer writer;
-    TRY(cli_keep_network(flags->out, flags->network));
-    TRY(cli_keep_data(flags->out, flags->data));
-    TRY(file_check_apart(flags->out, flags->data_options.labels));
-    TRY(file_begin(&writer, flags->out));
+    if (!out)
+        return STATUS_OK;
+    TRY(cli_keep_network(out, flags->network));
+    TRY(cli_keep_data(out, flags->data));
+    TRY(file_check_apart(out, flags->data_options.labels));
+    TRY(file_begin(&writer, out));
     file_abort(&writer);
     return STATUS_OK;
+}
+
+static enum status check_outs(const struct train_flags *flags)
+{
+    TRY(check_out(flags, flags->out));
+    TRY(check_out(flags, flags->curve));
+    if (flags->curve && flags->out && text_equal(flags->curve, flags->out))
+        FAIL(STATUS_INPUT, "--curve: found '%s', the file of --out, expected another",
+             flags->curve);
+    return flags->curve ? file_check_apart(flags->curve, flags->course.resume) : STATUS_OK;
 }
 
 static enum status train(const struct cli *cli, const struct train_flags *flags,
                          struct prony *network, struct prony_data *data)
 {
     struct training training = {.flags = flags, .network = network, .data = data};
-    if (flags->out)
-        TRY(check_out(flags));
+    TRY(check_outs(flags));
     TRY(prony_begin(network, data, &flags->course));
     TRY(prony_run(network, 0, &training.progress));
     introduce(&training);
     advise(cli, &training);
-    TRY(run(&training));
-    return finish(&training);
+    enum status status = run(&training);
+    if (status == STATUS_OK && training.progress.finished)
+        status = finish(&training);
+    curve_free(&training.curve);
+    return status;
 }
 
 /* What mlp:auto means for the data; what was not said is chosen with it. A tenth of the rows is
@@ -458,6 +511,7 @@ static const struct arg rows[] = {
     {CLI_THREADS(struct train_flags)},
     {CLI_PRECISION(struct train_flags)},
     {AT(out), "FILE", "where the trained network is saved"},
+    {AT(curve), "FILE.svg", "the loss of every epoch as a picture"},
     {ARG_NAMED("resume", struct train_flags, course.resume), "FILE",
      "goes on with a saved training"},
     {CLI_SHAPE(struct train_flags)},
@@ -471,13 +525,15 @@ const struct command cmd_train = {
     .args = {.command = "prony train",
              .usage = "NETWORK DATA [options]",
              .summary = "Trains a network on data and tests it on rows it has not seen.",
-             .examples = "prony train small iris\n"
-                         "prony train mlp:4-16-16-3 iris --epochs 100 --out iris.safetensors\n"
-                         "prony train net.txt data.csv --label price --rate 0.01\n"
-                         "prony train words.net tokens.csv --label 9..16\n"
-                         "prony train mlp:64-16-64 digits --recipe autoencoder\n"
-                         "prony train vae.net rows.csv --label none\n"
-                         "prony train lenet mnist --until accuracy=0.985 --out lenet.safetensors\n",
+             .examples =
+                 "prony train small iris\n"
+                 "prony train mlp:4-16-16-3 iris --epochs 100 --out iris.safetensors\n"
+                 "prony train mlp:auto house.csv --drop id --fill median --out house.model\n"
+                 "prony train net.txt data.csv --target price --rate 0.01\n"
+                 "prony train words.net tokens.csv --label 9..16\n"
+                 "prony train mlp:64-16-64 digits --recipe autoencoder\n"
+                 "prony train vae.net rows.csv --label none\n"
+                 "prony train lenet mnist --until accuracy=0.985 --out lenet.safetensors\n",
              .lists = {{rows, 0}},
              .least = 2,
              .most = 2},
