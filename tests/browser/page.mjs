@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 
+import { exploreTests } from "./explore.mjs";
 import { explorerTests } from "./explorer.mjs";
 import { writeFixture } from "./fixture.mjs";
 import { frameTests } from "./frame.mjs";
@@ -30,6 +31,7 @@ const tests = {
   ...overviewTests,
   ...frameTests,
   ...explorerTests,
+  ...exploreTests,
   ...viewTests,
   async the_zoo_is_there({ browser }) {
     const { guide, address } = startGuide(prony, shown ?? join(folder, "shipped.db"));
