@@ -171,6 +171,13 @@ static enum status find_machine(struct finding_about *about, const struct newest
     return STATUS_OK;
 }
 
+static enum status take_workers(void *context, const char *key, const char *value, int64_t count)
+{
+    (void)key, (void)count;
+    *(bool *)context |= value && *value && strcmp(value, "1") != 0;
+    return STATUS_OK;
+}
+
 enum status finding_about(struct store *store, struct arena *arena, struct store_where where,
                           struct finding_about *out)
 {
@@ -190,6 +197,9 @@ enum status finding_about(struct store *store, struct arena *arena, struct store
     out->server = server ? server : newest.server;
     out->framework = framework ? framework : "";
     out->source = newest.own && !finding_asked_for(where, "source") ? "own" : "";
+    const struct store_filter model = {"model", out->model};
+    TRY(store_values(store, "workers", (struct store_where){&model, 1}, take_workers,
+                     &out->workers));
     TRY(find_machine(out, &newest));
     TRY(choose_phase(out));
     return finding_find_best(out);

@@ -29,6 +29,7 @@ struct finding_about {
     const char *framework; /* the filter's, or "" */
     const char *source;    /* "own" where there are own results and none was asked for, else "" */
     bool one_machine;      /* no result of another machine is compared with, or asked instead */
+    bool workers;          /* there are results of several workers: a finding of their own */
     struct finding_machine machine;
     /* The result with the most samples a second there; 0: there is none, and it is a usual point of
      * the model, the phase and the unit that was asked for. */

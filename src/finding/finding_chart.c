@@ -93,6 +93,7 @@ static enum status choose_filters(const struct asking *asking, struct store_wher
     const struct finding_about *about = asking->about;
     const unsigned scope = asking->row->chart.scope, needs = asking->row->needs;
     const bool anywhere = is_anywhere(asking);
+    const bool one = about->workers && !(scope & FINDING_WORKERS);
     const struct store_filter own[] = {
         {"model", strcmp(asking->row->chart.x, "model") ? about->model : NULL},
         {"phase", scope & FINDING_PHASE ? about->phase : NULL},
@@ -102,6 +103,8 @@ static enum status choose_filters(const struct asking *asking, struct store_wher
         {"check", "right"},
         {"check", needs & FINDING_CHECKED ? NULL : "none"},
         {"disturbed", needs & FINDING_QUIET ? "" : NULL},
+        {"workers", one ? "1" : NULL},
+        {"workers", one ? "" : NULL}, /* of who does not say */
     };
     struct store_filter more[sizeof own / sizeof *own];
     struct store_where kept = {0};

@@ -241,13 +241,24 @@ enum status finding_frameworks(struct asking *asking)
 
 enum { SERIES_BATCH = 2, PRECISION = 3 };
 
-static const struct store_mark *find_value(const struct series *series, size_t place,
-                                           const char *value)
+/* The fp32 mark of the fastest series that has one and another; NULL: there is none. */
+static const struct store_mark *find_usual(const struct asking *asking, struct series *out)
 {
-    for (size_t i = 0; i < series->count; i++)
-        if (strcmp(series->marks[i].values[place], value) == 0)
-            return &series->marks[i];
-    return NULL;
+    const struct store_mark *found = NULL;
+    for (size_t first = 0, count; first < asking->chart.count; first += count) {
+        const struct store_mark *marks = asking->chart.marks + first, *top = marks, *usual = NULL;
+        count = finding_series_length(asking, first);
+        for (size_t i = 0; i < count; i++) {
+            top = marks[i].y > top->y ? &marks[i] : top;
+            if (strcmp(marks[i].values[PRECISION], "fp32") == 0)
+                usual = &marks[i];
+        }
+        if (count < 2 || !usual || (found && top->y <= out->best))
+            continue;
+        found = usual;
+        *out = (struct series){.marks = marks, .count = count, .best = top->y, .top = top};
+    }
+    return found;
 }
 
 static enum status say_precision(struct asking *asking, const struct series *series,
@@ -280,12 +291,18 @@ enum status finding_precision(struct asking *asking)
 {
     const struct finding_about *about = asking->about;
     struct finding *finding = asking->finding;
-    struct series series;
-    TRY(finding_best_series(asking, 2, &series));
-    const struct store_mark *usual = finding->known ? find_value(&series, PRECISION, "fp32") : NULL;
+    struct series series = {.point = about->best};
+    struct store_row row;
+    const struct store_mark *usual = find_usual(asking, &series);
     finding->known = usual != NULL;
+    series.point = about->best;
+    if (usual) {
+        TRY(store_row(about->store, usual->id, &row));
+        series.point = row.point;
+        finding_keep_like(asking, &row.point);
+    }
     if (finding_is_gpu(&about->best)) { /* a CPU computes in fp32 */
-        finding_begin_command("bench", usual ? &series.point : &about->best, about->phase,
+        finding_begin_command("bench", &series.point, about->phase,
                               (FINDING_BENCH | FINDING_BIT(batch)) & ~FINDING_BIT(precision),
                               finding);
         text_add(&finding->command, " --precision fp32,tf32,bf16");

@@ -18,6 +18,7 @@ enum finding_scope {
     FINDING_SERVER = 2,    /* of the machine that it is about; else of any */
     FINDING_CPU = 4,       /* on a CPU */
     FINDING_BEST_UNIT = 8, /* on the unit of the best result */
+    FINDING_WORKERS = 16,  /* also of several workers; else of one */
 };
 
 /* The query: y over x, the best of several results counts. `groups` ends with NULL. */

@@ -97,7 +97,10 @@ static void advise_arithmetic_cpu(const struct best *best)
     const struct finding_about *about = best->asking->about;
     const struct point *point = &best->row.point;
     if (point->threads < about->machine.cores) {
-        text_printf(best->out, "Try all %lld cores for ", (long long)about->machine.cores);
+        if (about->machine.cores == 2)
+            text_add(best->out, "Try both cores for ");
+        else
+            text_printf(best->out, "Try all %lld cores for ", (long long)about->machine.cores);
         add_subject(best);
         text_add(best->out, ": arithmetic sets the limit, and they share it.");
         try_values(best, FINDING_BIT(threads), "");

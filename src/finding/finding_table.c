@@ -9,7 +9,10 @@
 
 const struct finding_row finding_rows[FINDINGS] = {
     {"limit", "How close to the limit", "How close to the limit does it run?", "bars", USUAL,
-     .chart = {.x = "framework", .y = "of_limit", .scope = HERE | FINDING_BEST_UNIT},
+     .chart = {.x = "framework",
+               .y = "of_limit",
+               .groups = {"threads"},
+               .scope = HERE | FINDING_BEST_UNIT},
      .say = finding_limit},
     {"batch", "Which batch", "Which batch?", "lines", USUAL,
      .chart = {.x = "batch",
@@ -65,7 +68,7 @@ const struct finding_row finding_rows[FINDINGS] = {
      .chart = {.x = "workers",
                .y = "throughput",
                .groups = {"framework", "backend", "batch"},
-               .scope = FINDING_PHASE,
+               .scope = FINDING_PHASE | FINDING_WORKERS,
                .baseline = "first"},
      .say = finding_workers},
 };

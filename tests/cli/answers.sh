@@ -51,6 +51,13 @@ expect refuses_other_formats 2 'expected json' "$prony" answer --format xml $sto
 "$prony" store create --empty --store "$folder/empty.db" >/dev/null 2>&1
 says begins_with_the_demo 'prony suite demo' "$prony" answer --store "$folder/empty.db"
 
+# An ONNX file is not trained unless that is asked for.
+if "$prony" export small --out "$folder/mine.onnx" >/dev/null 2>&1; then
+    says onnx_means_inference 'with phase inference yet' "$prony" answer "$folder/mine.onnx" --minutes 0 --store "$folder/empty.db"
+else
+    echo "skip $suite.onnx_means_inference: built without ONNX"
+fi
+
 # It measures others, too: one that cannot start is left out with its reason, in one line.
 mkdir -p "$folder/tree/bin" "$folder/tree/peers/numpy"
 cp "$prony" "$folder/tree/bin/prony"

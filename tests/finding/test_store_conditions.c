@@ -1,5 +1,6 @@
 /* test_store_conditions.c: when a finding may be said, one condition at a time; how it is said; and
  * which of them an overview has. */
+#include "base/memory.h"
 #include "findings.h"
 
 /* Each condition alone: a finding that is said of good results is not said of these. */
@@ -259,6 +260,25 @@ TEST(an_overview_of_nothing)
     CHECK_EQUAL_INT(overview.count, 0);
     overview_free(&overview);
     arena_free(&arena);
+    store_close(store);
+}
+
+/* Wherever memory ends, it is told, and nothing is lost. */
+TEST(an_overview_without_memory)
+{
+    struct store *store = good_store();
+    enum status status = STATUS_MEMORY;
+    for (long nth = 1; status == STATUS_MEMORY && nth < 20000; nth += nth < 200 ? 1 : 37) {
+        struct arena arena = {0};
+        struct overview overview = {.count = 0};
+        memory_fail_at(nth);
+        status = overview_find(store, &arena, (struct store_where){0}, &overview);
+        memory_fail_at(0);
+        CHECK(status == STATUS_OK || status == STATUS_MEMORY);
+        overview_free(&overview);
+        arena_free(&arena);
+    }
+    CHECK_OK(status);
     store_close(store);
 }
 

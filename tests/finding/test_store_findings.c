@@ -233,6 +233,10 @@ TEST(which_precision)
     expect(store, "precision", true, "bf16 trains `net` 4 × as fast as fp32 at batch 64");
     add(store, "unit=gpu backend=cuda batch=64", 395, 2);
     expect(store, "precision", true, "fp32 is enough for `net`");
+    add(store, "unit=gpu backend=cuda batch=512 precision=tf32", 900,
+        2); /* a series without fp32 */
+    add(store, "unit=gpu backend=cuda batch=512 precision=bf16", 990, 2);
+    expect(store, "precision", true, "fp32 is enough for `net`");
     store_close(store);
 }
 
@@ -246,6 +250,10 @@ TEST(twice_the_machines)
     add(store, "workers=4 batch=64 scaling=weak", 210, 2);
     expect(store, "workers", true, "Twice the workers would bring about 1.2 ×");
     look(store, "", "workers", COMMAND, "prony", false); /* nothing here runs several */
+    look(store, "", "limit", CHART, "&workers=1", true); /* the others are about one */
+    look(store, "", "next", SENTENCE, "See where the time goes: no larger batch", false);
+    add(store, "workers=1 batch=1", 10, 2);
+    expect(store, "batch", true, "batch 64 trains 10 ×");
     store_close(store);
 }
 
@@ -261,7 +269,7 @@ TEST(what_next)
     add(store, "batch=64", 200, 5);
     expect(store, "next", true, "training `net` at batch 64 takes 5 × as long as the limit");
     add_bound(store, "batch=64", 300, 1.2, "flop");
-    expect(store, "next", true, "Try all 2 cores for training `net`");
+    expect(store, "next", true, "Try both cores for training `net`");
     look(store, "", "next", COMMAND, " --batch 64 --threads 1,2", true);
     add_bound(store, "batch=64 threads=2", 600, 1.2, "flop");
     expect(store, "next", false, "Nothing is left to try here");
