@@ -183,7 +183,7 @@ def find_packages(packages):
                 os.execv(system, [system] + sys.argv)
             where = f"{first} or {sys.executable}" if first else sys.executable
             raise Unsupported(
-                f"{package} is not installed for {where} (pip install {package}; on Debian perhaps python3-{package})"
+                f"{where} has no module {package} (Debian: apt-get install python3-{package}; elsewhere: pip install {package})"
             ) from None
     return found
 

@@ -63,6 +63,7 @@ struct record {
     struct point point;
     enum record_status status;
     const char *reason;  /* why skipped or failed, what to know of an ok one; or NULL */
+    bool absent;         /* skipped since the framework cannot be started; not written */
     const char *program; /* its hash, or NULL */
     const char *goal;    /* what the scenario was to reach: "p99=1e+07ns"; or NULL */
     /* Why it did not run as its users run it ("reference BLAS (netlib)"), or NULL. Such a result is

@@ -27,8 +27,16 @@ printf '%s\n' '{"status":"failed","reason":"one\u001b[2J\ntwo"}'
 PEER
 printf '%s\n' '#!/bin/sh' 'sleep 60 &' 'read -r line' 'exit 3' >"$folder/leaver"
 chmod +x "$folder"/*
-expect skips_what_cannot_be_started 0 'skipped: it cannot be started: ' \
+expect skips_what_cannot_be_started 0 'left out: it cannot be started: ' \
     "$prony" bench small --framework "$folder/uninstalled" --seconds 0.05
+# Once, however many configurations it was to compute; each has its record.
+said=$("$prony" bench small --batch 1,2,3 --framework "$folder/uninstalled,prony" --seconds 0.05 \
+    --out "$folder/left_out.jsonl" 2>&1)
+lines=$(echo "$said" | grep -c uninstalled)
+skips=$(grep "$folder/uninstalled" "$folder/left_out.jsonl" |
+    grep -c '"status":"skipped","reason":"it cannot be started: ')
+[ "$lines $skips" = "1 3" ]
+report says_once_who_is_left_out $? "$lines lines, $skips records: $said"
 expect prints_one_line 1 'failed: one\u001b[2J\u000atwo' \
     "$prony" bench small --framework "$folder/painter" --seconds 0.05
 expect sees_that_it_ended 1 'failed: the process ended' \

@@ -24,6 +24,7 @@ struct job_peer {
     uint64_t least_ns;    /* that a run took, by our clock: also what asking takes; 0: none did */
     int doubts;           /* runs in a row that say to have taken far less than passed */
     bool exports;         /* it reads the network as ONNX */
+    bool answered;        /* it said what it is */
     bool sound;           /* every request was answered as it should be */
 };
 
@@ -97,6 +98,26 @@ void peer_bank_close(struct peer_bank *bank)
     }
     arena_free(&bank->arena);
     bank->asked = NULL;
+    bank->absent = NULL;
+}
+
+const char *peer_bank_absent(const struct peer_bank *bank, const char *path)
+{
+    for (const struct peer_absent *absent = bank->absent; absent; absent = absent->next)
+        if (strcmp(absent->path, path) == 0)
+            return absent->reason;
+    return NULL;
+}
+
+enum status peer_bank_leave_out(struct peer_bank *bank, const char *path, const char *reason)
+{
+    struct peer_absent *absent = arena_alloc(&bank->arena, sizeof *absent);
+    NEED(absent);
+    NEED(absent->path = arena_text(&bank->arena, path));
+    NEED(absent->reason = arena_text(&bank->arena, reason));
+    absent->next = bank->absent;
+    bank->absent = absent;
+    return STATUS_OK;
 }
 
 /* What it says of itself. */
@@ -104,6 +125,7 @@ static void peer_know(struct job_peer *peer, const struct json *probe)
 {
     peer->software = json_get(probe, "software");
     peer->exports = json_bool(probe, "exports", false);
+    peer->answered = true;
 }
 
 /* Starts the process, or takes one that waits, and asks what it is. */
@@ -338,6 +360,11 @@ enum status peer_bank_is_prony(struct peer_bank *bank, const char *path, bool *o
 void job_peer_run_exactly(struct job *job)
 {
     ((struct job_peer *)job)->work.exactly = true;
+}
+
+bool job_peer_answered(const struct job *job)
+{
+    return ((const struct job_peer *)job)->answered;
 }
 
 pid_t job_peer_process(const struct job *job)

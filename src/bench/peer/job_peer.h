@@ -26,8 +26,17 @@ struct peer_bank {
         bool is_prony;
         struct peer_asked *next;
     } * asked; /* executables that were asked what they are */
+    struct peer_absent {
+        const char *path, *reason;
+        struct peer_absent *next;
+    } * absent; /* those that cannot be started here */
 };
 void peer_bank_close(struct peer_bank *bank);
+
+/* Why the executable cannot be started; NULL where nobody found that yet. */
+const char *peer_bank_absent(const struct peer_bank *bank, const char *path);
+/* Keeps the reason, for whoever would start it again. */
+enum status peer_bank_leave_out(struct peer_bank *bank, const char *path, const char *reason);
 
 /* Is the executable another prony, which has our backends? It is started and asked, once. Who
  * cannot say is not, and its record tells why. */
@@ -67,6 +76,9 @@ enum status job_peer_probe(const char *path, struct text *out);
 /* From now on a run is the iterations that it is asked for and no other: what is counted is theirs.
  */
 void job_peer_run_exactly(struct job *job);
+
+/* Did it say what it is? Whoever did not is no peer on this machine, whatever it was to compute. */
+bool job_peer_answered(const struct job *job);
 
 /* The process, for the meters; 0 before prepare. */
 pid_t job_peer_process(const struct job *job);

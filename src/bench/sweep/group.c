@@ -2,6 +2,7 @@
 #include "bench/sweep/group.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "bench/job/describe.h"
 #include "bench/job/job_cold.h"
@@ -117,6 +118,10 @@ static enum status group_open_peer(struct group *group, struct contender *conten
 
     task_peer_axes(point, work.axes);
     TRY(peers_find(group->bench->peers, point->framework, &group->arena, &work.path));
+    const char *absent = peer_bank_absent(&group->bench->waiting, work.path);
+    contender->record.absent = absent != NULL;
+    if (absent)
+        FAIL(STATUS_UNSUPPORTED, "%s", absent);
     TRY(task_peer_prepare(group->task, point, (double)work.search_ns * 1e-9, &contender->prepare));
     for (int32_t stage = 0; stage < task_stages(group->task); stage++) {
         TRY(task_peer_check(group->task, stage, &contender->checks[stage]));
@@ -276,6 +281,20 @@ static enum status group_describe(struct group *group, struct contender *contend
     return STATUS_OK;
 }
 
+/* Makes it ready. A peer that cannot be started is told once, and not tried again in this run. */
+static enum status group_ready(struct group *group, struct contender *contender)
+{
+    const char *framework = contender->record.point.framework, *path;
+    enum status status = contender->job->kind->prepare(contender->job);
+    if (status != STATUS_UNSUPPORTED || !contender->is_peer || job_peer_answered(contender->job))
+        return status;
+    TRY(peers_find(group->bench->peers, framework, &group->arena, &path));
+    TRY(peer_bank_leave_out(&group->bench->waiting, path, status_message()));
+    log_info("%s left out: %s", framework, status_message());
+    contender->record.absent = true;
+    return status;
+}
+
 /* From a point to a job that is ready to be timed. */
 static enum status group_start(struct group *group, struct contender *contender)
 {
@@ -287,7 +306,7 @@ static enum status group_start(struct group *group, struct contender *contender)
     TRY(!is_prony(&record->point)               ? group_open_peer(group, contender)
         : entry_through_library(&record->point) ? group_open_library(group, contender)
                                                 : group_open_network(group, contender));
-    TRY(contender->job->kind->prepare(contender->job));
+    TRY(group_ready(group, contender));
     const pid_t process = contender->is_peer ? job_peer_process(contender->job) : 0;
     family_find(process, &contender->family);
     TRY(group_iterate(contender));

@@ -49,7 +49,7 @@ static enum status output_print(struct bench_output *output, const char *line,
     case OUTPUT_ROWS:
         if (record->kind == RECORD_MACHINE && record->calibration)
             NEED(output->calibration = json_copy(&output->arena, record->calibration));
-        if (record->kind != RECORD_RESULT)
+        if (record->kind != RECORD_RESULT || record->absent) /* the bench said it once */
             break;
         status = bench_table_row(&output->rows, record, &row);
         fputs(text_of(&row), stdout);
