@@ -26,9 +26,7 @@ install: all
 	cmake --install build --prefix $(PREFIX)
 
 start:
-	tools/setup start
-	$(MAKE) all
-	tools/start $(if $(PORT),--port $(PORT))
+	@tools/start $(if $(PORT),--port $(PORT))
 
 test:
 	tools/setup test
