@@ -7,7 +7,7 @@ suite=check_setup
 system() {
     rm -rf "$folder/bin"
     mkdir "$folder/bin"
-    for command in sh uname ls mktemp tail rm dirname sed tr wc tee date sleep stty env setsid; do
+    for command in sh uname ls mktemp tail rm dirname sed tr wc fold tee date sleep stty env setsid; do
         ln -s "$(command -v $command)" "$folder/bin/$command"
     done
     for command; do
@@ -32,7 +32,7 @@ for package in gcc libc6-dev cmake ninja-build; do
 done
 holds without_root_it_names_what_builds_prony_alone "$without_root" "prony alone needs these; as root, please run:
     apt-get install --no-install-recommends$four
-setup: going on without these, which the guide, ONNX files and other frameworks need:
+setup: the guide, ONNX files and other frameworks are left out; they need:
     "
 holds without_a_compiler_it_stops "$without_root" "prony cannot be built without gcc
 status 1"
