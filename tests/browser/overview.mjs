@@ -1,6 +1,7 @@
 // overview.mjs: the first view, and the words it explains: what a reader meets in the first minute.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { changedTo, openPage, run, startGuide, stopGuide } from "./guide.mjs";
 import { assertSound, troublesOf } from "./looks.mjs";
@@ -119,7 +120,7 @@ export const overviewTests = {
   },
 
   // What `make start` does: the page is there before its results are.
-  async cards_come_by_themselves({ browser, prony, folder, store }) {
+  async cards_come_by_themselves({ browser, prony, folder }) {
     const filling = join(folder, "filling.db");
     run(prony, "store", "create", "--empty", "--store", filling);
     const { guide, address } = startGuide(prony, filling);
@@ -132,4 +133,23 @@ export const overviewTests = {
     assert.equal(await stopGuide(guide), 0);
   },
 
+
+  async a_bench_is_seen_before_its_first_result({ browser, prony, folder, picture }) {
+    const filling = join(folder, "begun.db");
+    run(prony, "store", "create", "--empty", "--store", filling);
+    const { guide, address } = startGuide(prony, filling);
+    const page = await openPage(browser, await address, "/");
+    const words = ["bench", "large", "--batch", "64", "--backend", "ref", "--store", filling];
+    const bench = spawn(prony, words, { stdio: "ignore" });
+    const ended = new Promise((resolve) => bench.once("exit", resolve));
+    await page.waitForSelector(".measuring", { timeout: 30000 });
+    assert.match(await page.textContent(".measuring"), /Measuring now: 0 of 1.*large training, batch 64/);
+    assert.equal((await page.$$(".cards > *")).length, 3);
+    assert.deepEqual(await troublesOf(page), []);
+    await picture(page, "overview-begun");
+    bench.kill("SIGINT");
+    await ended;
+    await page.context().close();
+    assert.equal(await stopGuide(guide), 0);
+  },
 };

@@ -60,12 +60,20 @@ export function showStore(status: Status): void {
     `${many(status.records, "result")}${newest} · ${status.store} · prony ${status.version}`;
 }
 
-// Grey shapes where headings, sentences and charts will be.
-export function skeleton(): Child[] {
-  const shape = (kind: string) => element("div", { className: `shape ${kind}` });
-  const cards = Array.from({ length: 3 }, () =>
-    element("div", { className: "card" }, shape("short"), shape("long"), shape("picture")),
+const shape = (kind: string) => element("div", { className: `shape ${kind}` });
+
+// Grey shapes where cards will be.
+export function cardShapes(count: number): HTMLElement[] {
+  return Array.from({ length: count }, () =>
+    attributed(element("div", { className: "card" }, shape("short"), shape("long"), shape("picture")), {
+      "aria-hidden": "true",
+    }),
   );
+}
+
+// The same where a whole view will be.
+export function skeleton(): Child[] {
+  const cards = cardShapes(3);
   const all = element("div", { className: "skeleton" }, shape("title"), element("div", { className: "cards" }, ...cards));
   return [attributed(all, { "aria-hidden": "true" })];
 }

@@ -10,9 +10,8 @@ import {
   type Catalogue,
   type Status,
 } from "./api";
-import { commandToCopy } from "./copy";
 import { element, find, refill } from "./dom";
-import { shellWord } from "./format";
+import { emptyStore } from "./empty";
 import { fillHeader, guideCommand, markView, showGone, showMachines, showStore, skeleton } from "./frame";
 import {
   addressOf,
@@ -77,30 +76,6 @@ function broken(error: unknown): Content {
         element("p", {}, element("a", { href: "/" }, "Back to the overview")),
       ),
     ],
-  };
-}
-
-function emptyStore(status: Status): Content {
-  const store = shellWord(status.store);
-  return {
-    title: "No results yet",
-    main: [
-      note(
-        "No results yet",
-        element(
-          "p",
-          { id: "message" },
-          "Measure this machine: a small and a large network, in about a minute. What it can do appears here as it runs.",
-        ),
-        commandToCopy(`prony suite demo --store ${store}`),
-        element("p", {}, "Or measure one network:"),
-        commandToCopy(`prony bench small --batch 1,8,64 --store ${store}`),
-        element("p", {}, "Or file records that were measured elsewhere:"),
-        commandToCopy(`prony store add results.jsonl --store ${store}`),
-      ),
-    ],
-    again_ms: 3000,
-    stamp: "empty",
   };
 }
 

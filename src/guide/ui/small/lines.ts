@@ -2,6 +2,7 @@
 // card's width; words and dots are not, for they stand beside and above them.
 
 import type { Point } from "../api";
+import { pushApart } from "../charts/ends";
 import { attributed, drawn, element } from "../dom";
 import { compact, label } from "../format";
 import { isHollow, measureText, valueOf, valueText, xText, type SmallSeries, type SmallSheet } from "./sheet";
@@ -55,23 +56,6 @@ function xScale(places: number[]): Scale1 {
   return { log, ticks, place };
 }
 
-// Where names can stand without touching: as near to their lines as the others allow.
-export function pushApart(wanted: number[], height: number, most: number): number[] {
-  const order = wanted.map((_, index) => index).sort((a, b) => (wanted[a] ?? 0) - (wanted[b] ?? 0));
-  const placed = [...wanted];
-  let free = 0;
-  for (const index of order) {
-    placed[index] = Math.max(placed[index] ?? 0, free);
-    free = (placed[index] ?? 0) + height;
-  }
-  let limit = most;
-  for (const index of [...order].reverse()) {
-    placed[index] = Math.min(placed[index] ?? 0, limit - height);
-    limit = placed[index] ?? 0;
-  }
-  return placed;
-}
-
 const percent = (share: number) => `${(100 * share).toFixed(2)}%`;
 
 function dotOf(sheet: SmallSheet, series: SmallSeries, point: Point, left: number, bottom: number, tone: number) {
@@ -116,10 +100,11 @@ function namesOf(sheet: SmallSheet, ys: Scale1): HTMLElement {
     const last = points[points.length - 1];
     return last ? valueOf(sheet, last) * sheet.scale.factor : 0;
   });
-  const tops = pushApart(
-    ends.map((end) => HEIGHT * (1 - ys.place(end)) - NAME_HEIGHT / 2),
+  const middles = pushApart(
+    ends.map((end) => HEIGHT * (1 - ys.place(end))),
     NAME_HEIGHT,
-    HEIGHT + NAME_HEIGHT / 2,
+    0,
+    HEIGHT,
   );
   const names = sheet.series.map(({ name }, index) => {
     const one = element(
@@ -128,7 +113,7 @@ function namesOf(sheet: SmallSheet, ys: Scale1): HTMLElement {
       name ? `${name} ` : "",
       element("b", {}, compact(ends[index] ?? 0)),
     );
-    one.style.top = `${(tops[index] ?? 0).toFixed(1)}px`;
+    one.style.top = `${((middles[index] ?? 0) - NAME_HEIGHT / 2).toFixed(1)}px`;
     return one;
   });
   return element("div", { className: "line-names" }, ...names);

@@ -84,7 +84,7 @@ function idealOf(point: Point): number | null {
 export function barsOf(sheet: SmallSheet): HTMLElement {
   const { lines: all, places } = linesOf(sheet, false);
   const lines = ordered(sheet, all);
-  const share = !sheet.ratio && sheet.y.unit === "%" && sheet.y.key !== "cpu_utilisation";
+  const share = !sheet.ratio && sheet.y.key === "of_limit";
   const points = lines.flatMap(({ marks }) => marks);
   const ideals = sheet.ratio ? points.map((point) => idealOf(point) ?? 0) : [];
   const most = Math.max(share ? 100 : 0, ...ideals, ...points.map((point) => valueOf(sheet, point)));
@@ -109,7 +109,7 @@ export function barsOf(sheet: SmallSheet): HTMLElement {
     { className: share ? "small rows share" : "small rows" },
     element("ol", {}, ...rows),
     caption(
-      share ? "100 % is the most that this machine can do" : `${measureText(sheet)}${where}${whose}`,
+      share ? "100 % is the limit: the most that this machine can do" : `${measureText(sheet)}${where}${whose}`,
       ideals.some((ideal) => ideal > 0) ? element("span", { className: "key-ideal" }, "ideal") : null,
     ),
   );

@@ -4,7 +4,8 @@
 // is read aloud and can be checked. It shows few things; the explorer shows all.
 
 import type { Answered, Catalogue, Finding, Metric, Point, Value } from "../api";
-import { compact, figure, label, many, name, scaleFor, type Scale } from "../format";
+import { compact, figure, label, scaleFor, type Scale } from "../format";
+import { valueWords } from "../naming";
 
 const SHOWN = { bars: 6, dots: 6, lines: 4 }; // series at most, the best
 
@@ -24,15 +25,11 @@ export interface SmallSheet {
   catalogue: Catalogue;
 }
 
-const COUNTED = new Set(["threads", "workers", "nodes"]);
-
 // A value as one says it: 2 threads · batch 64 · NumPy · Python list
 function titleOf(axis: string, value: Value, { frameworks }: Catalogue): string {
   if (axis === "framework" && value !== null)
     return (frameworks[String(value)] ?? String(value)).replace(/^an? /, "");
-  if (axis === "unit" && value !== null) return String(value).toUpperCase();
-  if (typeof value !== "number") return name(value);
-  return COUNTED.has(axis) ? many(value, axis.replace(/s$/, "")) : `${label(axis)} ${value.toLocaleString("en")}`;
+  return valueWords(axis, value);
 }
 
 export function valueOf(sheet: SmallSheet, point: Point): number {

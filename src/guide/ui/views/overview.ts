@@ -16,7 +16,9 @@ import {
 import { ELSEWHERE, machineTitle } from "../chooser";
 import { commandToCopy, copyButton } from "../copy";
 import { attributed, element, type Child } from "../dom";
+import { emptyStore } from "../empty";
 import { dayOf, many, moment, shellWord } from "../format";
+import { cardShapes } from "../frame";
 import { HOME, linkTo, type Asked, type Content, type View } from "../page";
 import { smallChart } from "../small/index";
 import { explained, glossary } from "../terms";
@@ -24,6 +26,7 @@ import { explained, glossary } from "../terms";
 const AGAIN_MS = 5000;
 const BUSY_MS = 1500; // while something is measured
 const CARDS = 6;
+const COMING = 3; // cards whose shapes are shown while something is measured
 
 type Drawn = [Finding, Answered | null];
 
@@ -104,7 +107,7 @@ function headOf(overview: Overview): HTMLElement {
       element(
         "span",
         { className: "overview-count", title: newest ? moment(newest) : "" },
-        `${many(results, "result")}${newest ? `, newest ${dayOf(newest)}` : ""}`,
+        results > 0 ? `${many(results, "result")}${newest ? `, newest ${dayOf(newest)}` : ""}` : "the first results come soon",
       ),
     ),
   );
@@ -133,14 +136,11 @@ function tooFew(asked: Asked): HTMLElement {
 function mainOf(overview: Overview, drawn: Drawn[], live: Live, terms: Term[], asked: Asked): Child[] {
   const seen = new Set<string>();
   const cards = drawn.slice(0, CARDS).map((one) => cardOf(one, asked, terms, seen));
+  const coming = live.running.length > 0 ? cardShapes(Math.max(0, COMING - cards.length)) : [];
   return [
     headOf(overview),
     ...live.running.map(progressOf),
-    cards.length > 0
-      ? element("div", { className: "cards" }, ...cards)
-      : live.running.length > 0
-        ? null
-        : tooFew(asked),
+    cards.length + coming.length > 0 ? element("div", { className: "cards" }, ...cards, ...coming) : tooFew(asked),
     element(
       "div",
       { className: "elsewhere-list" },
@@ -158,6 +158,7 @@ async function drawnOf(finding: Finding): Promise<Drawn> {
 export const overview: View = {
   name: HOME,
   title: "Overview",
+  early: true,
   async show(asked: Asked): Promise<Content> {
     const server = asked.parameters.get("server");
     const source = asked.parameters.get("source");
@@ -166,6 +167,7 @@ export const overview: View = {
       fetchLive(Number.MAX_SAFE_INTEGER),
       glossary(),
     ]);
+    if (found.server === null && live.running.length === 0) return emptyStore(asked.status);
     const drawn = await Promise.all(found.findings.map(drawnOf));
     return {
       title: `Overview of ${found.machine || found.server || "this machine"}`,
