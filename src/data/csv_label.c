@@ -218,6 +218,37 @@ static enum status check_mixture(const struct csv *csv)
     return STATUS_OK;
 }
 
+/* Whole numbers may be either: what they were taken for is said where it is not plain. */
+static void note_labels(struct csv *csv, bool classes)
+{
+    enum { DIFFERENT = 20 };
+    const struct dataset *dataset = csv->dataset;
+    const int64_t rows = csv->rows;
+    float seen[DIFFERENT];
+    int different = 0;
+    if (csv->label_count != 1)
+        return;
+    if (classes) {
+        text_printf(&csv->notes, "the target has %d classes; --numbers learns it as a number\n",
+                    dataset->class_count);
+        return;
+    }
+    for (int64_t row = 0; row < rows; row++) {
+        const float number = dataset->numbers[row];
+        int i = 0;
+        while (i < different && seen[i] != number)
+            i++;
+        if (i == DIFFERENT || number != floorf(number))
+            return;
+        if (i == different)
+            seen[different++] = number;
+    }
+    if (rows >= (int64_t)ROWS_EACH * different)
+        text_printf(&csv->notes,
+                    "the target is learnt as a number; --classes learns its %d values as classes\n",
+                    different);
+}
+
 enum status csv_read_labels(struct csv *csv, const struct dataset_options *options)
 {
     int64_t labels = count_labels(csv), row;
@@ -234,11 +265,16 @@ enum status csv_read_labels(struct csv *csv, const struct dataset_options *optio
     if (!options->as_classes)
         TRY(check_mixture(csv));
     TRY(are_counted(csv, &counted));
-    if (!words && !counted && !options->as_classes)
-        return keep_numbers(csv);
+    if (!words && !counted && !options->as_classes) {
+        TRY(keep_numbers(csv));
+        note_labels(csv, false);
+        return STATUS_OK;
+    }
     const char **names;
     NEED(names = mem_array((size_t)labels, sizeof *names));
     enum status status = use_distinct(csv, names, words ? compare_texts : compare_numbers);
     mem_free(names);
+    if (status == STATUS_OK && counted && !text_equal(csv->dataset->classes[0], "0"))
+        note_labels(csv, true);
     return status;
 }

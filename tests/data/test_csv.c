@@ -175,8 +175,8 @@ TEST(separators_and_decimals_are_found)
         "sep=;\na;b;kind\n1.5;2;x\n-3.25;4;y\n",
         "a,b,kind\r1.5,2,x\r-3.25,4,y\r",
         "1,5;2;x\n-3,25;4;y\n",
-        "\xEF\xBB\xBF"
-        "a;b;kind\r\n\"1,5\" ; 2 ;\"x\"\r\n\"-3,25\";4;y\r\n",
+        ("\xEF\xBB\xBF"
+         "a;b;kind\r\n\"1,5\" ; 2 ;\"x\"\r\n\"-3,25\";4;y\r\n"),
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct dataset *dataset;

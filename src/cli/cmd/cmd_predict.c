@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/plain.h"
 #include "cli/commands.h"
+#include "cli/screen.h"
 #include "cli/show/data_notes.h"
 #include "cli/show/quality.h"
 #include "prony.h"
@@ -12,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROWS_SHOWN = 20, NAME_SHOWN = 14, PLACES_SHOWN = 8, VALUES_SHOWN = 10 };
+enum { ROWS_SHOWN = 20, ROW_SHOWN = 6, NAME_SHOWN = 14, CLASS_ROOM = NAME_SHOWN + 2 };
 
 struct predict_flags {
     const char *network, *weights, *data; /* positional */
@@ -134,7 +135,7 @@ static void print_header(const struct report *report, const struct prony_predict
                          int32_t places, int32_t values)
 {
     bool named = has_named_outputs(report, prediction);
-    printf("%6s", "row");
+    printf("%*s", ROW_SHOWN, "row");
     for (int32_t i = 0; i < places; i++)
         printf("  %-*s", NAME_SHOWN, "class");
     for (int32_t i = 0; i < values; i++) {
@@ -145,8 +146,10 @@ static void print_header(const struct report *report, const struct prony_predict
     printf("\n");
 }
 
-static int32_t at_most(int32_t count, int32_t most)
+/* How many columns the screen has room for behind others, at least one. */
+static int32_t at_most(int32_t count, int taken, int each)
 {
+    const int room = (screen_width(stdout) - taken) / each, most = room < 1 ? 1 : room;
     return count < most ? count : most;
 }
 
@@ -155,12 +158,13 @@ static void print_rows(const struct report *report, const struct prony_predictio
 {
     int64_t rows = prony_data_rows(report->data);
     int64_t shown = prediction->rows < ROWS_SHOWN ? prediction->rows : ROWS_SHOWN;
-    int32_t places = prediction->classes ? at_most(prediction->places, PLACES_SHOWN) : 0;
-    int32_t values = places > 1 ? 0 : at_most(prediction->width, VALUES_SHOWN);
+    int32_t places = prediction->classes ? at_most(prediction->places, ROW_SHOWN, CLASS_ROOM) : 0;
+    int taken = ROW_SHOWN + places * CLASS_ROOM;
+    int32_t values = places > 1 ? 0 : at_most(prediction->width, taken, NAME_SHOWN + 1);
     bool named = has_named_outputs(report, prediction);
     print_header(report, prediction, places, values);
     for (int64_t row = 0; row < shown; row++) {
-        printf("%6" PRId64, row + 1);
+        printf("%*" PRId64, ROW_SHOWN, row + 1);
         for (int32_t i = 0; i < places; i++) {
             printf("  ");
             print_class(

@@ -7,6 +7,7 @@
 #include "cli/screen.h"
 #include "cli/show/curve_svg.h"
 #include "cli/show/data_notes.h"
+#include "cli/show/prose.h"
 #include "cli/show/quality.h"
 #include "cli/unit_advice.h"
 #include "prony.h"
@@ -130,6 +131,23 @@ static void add_scores(struct text *out, const struct training *training, bool e
     text_printf(out, ", %.0f samples/s", (double)training->samples / seconds);
 }
 
+/* A line for each tenth of the epochs; how fast it is only where there is room. */
+static void print_epoch(const struct training *training, const char *epoch, const char *scores,
+                        double left_s)
+{
+    const char *rate = strrchr(scores, ',');
+    struct text line = {0};
+    text_printf(&line, "%s, %s", epoch, scores);
+    if (line.length + strlen(", 10 s left") > (size_t)screen_width(stdout)) {
+        text_clear(&line);
+        text_printf(&line, "%s, %.*s", epoch, (int)(rate - scores), scores);
+    }
+    if (!training->progress.finished)
+        text_printf(&line, ", %.0f s left", left_s);
+    prose_print(text_of(&line), 2);
+    text_free(&line);
+}
+
 /* The bar on a terminal; a line for each tenth of the epochs unless that is all a person sees. */
 static void show(struct training *training, bool epoch_done)
 {
@@ -147,12 +165,8 @@ static void show(struct training *training, bool epoch_done)
     add_scores(&scores, training, epoch_done);
     if (progress->finished)
         progress_end(&training->bar);
-    if (progress->finished || (lines && due)) {
-        printf("%s, %s", text_of(&epoch), text_of(&scores));
-        if (!progress->finished)
-            printf(", %.0f s left", left * each);
-        putchar('\n');
-    }
+    if (progress->finished || (lines && due))
+        print_epoch(training, text_of(&epoch), text_of(&scores), left * each);
     if (!progress->finished && drawn && progress_due(&training->bar))
         progress_show(&training->bar, all > 0 ? 1 - left / all : 0, left * each, text_of(&epoch),
                       text_of(&scores));
@@ -345,18 +359,22 @@ static void introduce(const struct training *training)
 {
     const struct prony_progress *progress = &training->progress;
     const struct train_flags *flags = training->flags;
-    printf("%s on %s: %" PRId64 " parameters; %" PRId64 " rows to learn from, ", flags->network,
-           flags->data, prony_parameters(training->network), progress->train_rows);
+    struct text rows = {0};
+    prose_printf(2, "%s on %s: %" PRId64 " parameters", flags->network, flags->data,
+                 prony_parameters(training->network));
+    text_printf(&rows, "%" PRId64 " rows to learn from, ", progress->train_rows);
     if (progress->labelled_rows && progress->labelled_rows < progress->train_rows)
-        printf("%" PRId64 " of them labelled, ", progress->labelled_rows);
+        text_printf(&rows, "%" PRId64 " of them labelled, ", progress->labelled_rows);
     if (progress->held_out_rows)
-        printf("%" PRId64 " held out, ", progress->held_out_rows);
-    printf("%" PRId64 " for the test", progress->test_rows);
+        text_printf(&rows, "%" PRId64 " held out, ", progress->held_out_rows);
+    text_printf(&rows, "%" PRId64 " for the test", progress->test_rows);
     if (prony_classes(training->network))
-        printf("; %d classes", prony_classes(training->network));
+        text_printf(&rows, "; %d classes", prony_classes(training->network));
     if (progress->window)
-        printf("; streamed, %" PRId64 " rows at a time", progress->window);
-    printf("\nbackend %s, batch %d, rate %g, seed %" PRIu64 "\n", prony_backend(training->network),
+        text_printf(&rows, "; streamed, %" PRId64 " rows at a time", progress->window);
+    prose_print(text_of(&rows), 2);
+    text_free(&rows);
+    printf("backend %s, batch %d, rate %g, seed %" PRIu64 "\n", prony_backend(training->network),
            progress->batch, progress->rate, progress->seed);
     if (progress->epoch || progress->step)
         printf("resumed after epoch %" PRId64 ", step %" PRId64 "\n", progress->epoch,
@@ -444,10 +462,13 @@ static enum status choose_network(const struct cli *cli, struct train_flags *fla
         course->patience = PATIENCE;
     if (course->validate == 0)
         course->validate = 0.1;
-    printf("mlp:auto is %s, %s, %s; it stops when %" PRId64
-           " epochs bring nothing to the %g %% held out\n",
-           flags->network, prony_data_classes(data, 0) ? "cross-entropy" : "mean squared error",
-           flags->options.optimiser, course->patience, 100 * course->validate);
+    prose_printf(2, "mlp:auto is %s, %s, %s", flags->network,
+                 prony_data_classes(data, 0) ? "cross-entropy" : "mean squared error",
+                 flags->options.optimiser);
+    prose_printf(2,
+                 "%.3g %% of the rows are held out; it stops after %" PRId64
+                 " epochs without a lower loss",
+                 100 * course->validate, course->patience);
     return STATUS_OK;
 }
 

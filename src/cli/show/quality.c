@@ -4,12 +4,14 @@
 #include "base/memory.h"
 #include "base/plain.h"
 #include "base/text.h"
+#include "cli/screen.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { CLASSES_SHOWN = 32, CONFUSION_SHOWN = 8, NAME_SHOWN = 16, TARGETS_SHOWN = 8 };
+enum { CLASSES_SHOWN = 32, NAME_SHOWN = 16, TARGETS_SHOWN = 8 };
 
 enum status quality_open(struct quality *quality, const struct prony *network,
                          const struct prony_data *data)
@@ -133,22 +135,41 @@ static void print_classes(const struct quality *quality)
     }
 }
 
-/* Rows: what it is. Columns: what was said. */
+/* The width that the columns of the confusion need. */
+static int confusion_width(const struct quality *quality)
+{
+    enum { LEAST = 4, MOST = 8 };
+    const int32_t count = quality->class_count;
+    int width = LEAST;
+    for (int32_t i = 0; i < count * count; i++) {
+        const int digits = snprintf(NULL, 0, " %" PRId64, quality->cells[i]);
+        width = digits > width ? digits : width;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        const size_t length = strlen(prony_class(quality->network, i)) + 1;
+        width = length > (size_t)width ? (length < MOST ? (int)length : MOST) : width;
+    }
+    return width;
+}
+
+/* Rows: what it is. Columns: what was said. Not shown where it would be too wide. */
 static void print_confusion(const struct quality *quality)
 {
-    enum { WIDTH = 8 };
     const int32_t count = quality->class_count;
+    const int width = confusion_width(quality);
+    char shown[NAME_SHOWN];
+    if (NAME_SHOWN + count * width > screen_width(stdout))
+        return;
     printf("\n%-*s", NAME_SHOWN, "is \\ said");
     for (int32_t i = 0; i < count; i++) {
-        char shown[WIDTH];
-        plain_copy(shown, sizeof shown, prony_class(quality->network, i));
-        printf("%*s", WIDTH, shown);
+        plain_copy(shown, (size_t)width, prony_class(quality->network, i));
+        printf("%*s", width, shown);
     }
     printf("\n");
     for (int32_t i = 0; i < count; i++) {
         print_name(prony_class(quality->network, i), NAME_SHOWN, true);
         for (int32_t k = 0; k < count; k++)
-            printf("%*" PRId64, WIDTH, quality->cells[i * count + k]);
+            printf("%*" PRId64, width, quality->cells[i * count + k]);
         printf("\n");
     }
 }
@@ -164,10 +185,10 @@ static void print_classified(const struct quality *quality, const char *word)
             frequent = i;
         }
     }
-    if (quality->class_count <= CONFUSION_SHOWN)
+    if (quality->class_count <= CLASSES_SHOWN) {
         print_confusion(quality);
-    if (quality->class_count <= CLASSES_SHOWN)
         print_classes(quality);
+    }
     char name[NAME_SHOWN + 1];
     plain_copy(name, sizeof name, prony_class(quality->network, frequent));
     printf("\nbaseline: %.1f %% by always saying %s, the most frequent class\n",
