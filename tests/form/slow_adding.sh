@@ -157,7 +157,7 @@ says it_makes_a_difference differ sh -c \
 exports=$(nm -D --defined-only "$build/prony_tiny.so" | awk '{ print $NF }')
 [ "$exports" = prony_plugin ] || [ "$exports" = "prony_plugin@@PRONY" ]
 report the_plugin_exports_one_symbol $? "exported: $exports"
-says machine_lists_it 'tiny             available' "$prony" machine
+says machine_lists_it 'tiny              available' "$prony" machine
 conformance=$("$build/tests/test_conformance" every_case_agrees_with_f64_tiny)
 holds its_conformance_tests_run "$conformance" 'ok   test_conformance.every_case_agrees_with_f64_tiny'
 holds what_it_refuses_is_counted "$conformance" "'tiny' ran 8 cases and passed over"

@@ -12,7 +12,7 @@ medians() {
         --through engine,library --seconds 3 --format csv |
         awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
                  { gsub(/"[^"]*"/, "") # a text may have commas
-                   ns[NR] = $column["time_median"] }
+                   ns[NR] = $column["time_median_ns"] }
                  END { print ns[2] + 0, ns[3] + 0 }'
 }
 

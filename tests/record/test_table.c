@@ -81,7 +81,7 @@ TEST(csv_has_everything)
     make_rows(0);
     CHECK_OK(table_print(rows, ROWS, TABLE_CSV, &out));
     CHECK(text_starts(text_of(&out), "framework,backend,model,phase,"));
-    CHECK(strstr(text_of(&out), ",time_median,") != NULL);
+    CHECK(strstr(text_of(&out), ",time_median_ns,") != NULL);
     CHECK(strstr(text_of(&out), "prony,,small,training,fp32,synthetic,resident,10,") != NULL);
     CHECK(strstr(text_of(&out), ",ok,3000,,") != NULL);
     CHECK(text_ends(text_of(&out), "\"too long, \"\"far\"\" | too long\"\n"));

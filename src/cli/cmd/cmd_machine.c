@@ -8,6 +8,8 @@
 #include "cli/commands.h"
 #include "cli/peer_folder.h"
 #include "cli/progress.h"
+#include "cli/show/show_table.h"
+#include "cli/show/wrap.h"
 #include "estimate/calibration_kept.h"
 #include "record/facts.h"
 #include "record/title.h"
@@ -122,17 +124,75 @@ static enum status find_meters(struct arena *arena, struct abilities *out)
     return STATUS_OK;
 }
 
-static void print_abilities(const char *title, const struct abilities *abilities)
+/* A table of two columns without headings: a name, and what is said of it. */
+static struct show_table start_list(void)
 {
+    enum { NAME_ROOM = 16, TEXT_LEAST = 20 };
+    struct show_table table = {.width = wrap_screen(), .indent = 2};
+    show_table_column(&table, "", SHOW_LEFT, SHOW_ALWAYS, NAME_ROOM);
+    show_table_flex(&table, show_table_column(&table, "", SHOW_LEFT, SHOW_ALWAYS, 0), TEXT_LEAST);
+    return table;
+}
+
+static enum status print_list(struct show_table *table)
+{
+    struct text out = {0};
+    show_table_print(table, &out);
+    enum status status = show_table_done(table);
+    if (status == STATUS_OK)
+        status = text_done(&out);
+    fputs(text_of(&out), stdout);
+    text_free(&out);
+    show_table_free(table);
+    return status;
+}
+
+/* Why something is not there is told once, under its mark. */
+static enum status print_abilities(const char *title, const struct abilities *abilities)
+{
+    struct show_table table = start_list();
     printf("\n%s\n", title);
     for (size_t i = 0; i < abilities->count; i++) {
         const struct ability *ability = &abilities->list[i];
-        printf("  %-16s ", ability->name);
+        struct text note = {0}, cell = {0};
+        text_printf(&note, "not available: %s", ability->reason ? ability->reason : "");
         if (ability->reason)
-            printf("not available: %s\n", ability->reason);
+            text_printf(&cell, "not available%s", show_table_mark(&table, text_of(&note)));
         else
-            printf("available%s%s\n", ability->about[0] ? ": " : "", ability->about);
+            text_printf(&cell, "available%s%s", ability->about[0] ? ": " : "", ability->about);
+        show_table_row(&table, (const char *const[]){ability->name, text_of(&cell)});
+        table.failed |= note.failed || cell.failed;
+        text_free(&note);
+        text_free(&cell);
     }
+    return print_list(&table);
+}
+
+/* Lines of a name and what it is, as "  CPU              AMD EPYC"; others stand by themselves. */
+static enum status print_facts_list(const struct text *lines)
+{
+    enum { NAME_FROM = 2, NAME_BYTES = 16 };
+    struct show_table table = start_list();
+    for (const char *line = text_of(lines); *line;) {
+        size_t length = strcspn(line, "\n");
+        struct text name = {0}, value = {0};
+        bool listed = length > NAME_FROM + NAME_BYTES && line[0] == ' ';
+        text_add_bytes(&name, line + (listed ? NAME_FROM : 0), listed ? NAME_BYTES : length);
+        if (listed)
+            text_add_bytes(&value, line + NAME_FROM + NAME_BYTES + 1,
+                           length - NAME_FROM - NAME_BYTES - 1);
+        while (name.length && name.data[name.length - 1] == ' ')
+            name.data[--name.length] = '\0';
+        if (listed)
+            show_table_row(&table, (const char *const[]){text_of(&name), text_of(&value)});
+        else
+            show_table_line(&table, text_of(&name));
+        table.failed |= name.failed || value.failed;
+        text_free(&name);
+        text_free(&value);
+        line += length + (line[length] == '\n');
+    }
+    return print_list(&table);
 }
 
 static void write_abilities(const char *key, const struct abilities *abilities,
@@ -283,7 +343,8 @@ static enum status print_facts(const struct facts *facts, const struct unit *uni
                 facts->compiler, facts->build);
     text_free(&caches);
     enum status status = text_done(&text);
-    fputs(text_of(&text), stdout);
+    if (status == STATUS_OK)
+        status = print_facts_list(&text);
     text_free(&text);
     return status;
 }
@@ -340,10 +401,9 @@ static enum status describe_machine(const struct cli *cli, bool json, struct are
     if (json)
         return print_json(&machine, calibration);
     TRY(print_facts(&machine.facts, machine.units, machine.unit_count));
-    print_abilities("backends", &machine.backends);
-    print_abilities("other frameworks", &machine.frameworks);
-    print_abilities("meters", &machine.meters);
-    return STATUS_OK;
+    TRY(print_abilities("backends", &machine.backends));
+    TRY(print_abilities("other frameworks", &machine.frameworks));
+    return print_abilities("meters", &machine.meters);
 }
 
 static bool show_progress(double share)

@@ -56,14 +56,19 @@ static void add_number(struct row *row, const struct metric *metric, double valu
     end_cell(row);
 }
 
-static void add_heading(struct row *row, const struct store_query *query)
+/* `plain`: figures have no units, so that their columns say them. */
+static void add_heading(struct row *row, const struct store_query *query, bool plain)
 {
+    const char *unit = plain ? metric_find(query->y)->unit : "";
+    const char *const figures[] = {query->y, "low", "high"};
     for (size_t i = 0; i < query->group_count; i++)
         add_cell(row, query->groups[i]);
     add_cell(row, query->x);
-    add_cell(row, query->y);
-    add_cell(row, "low");
-    add_cell(row, "high");
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        begin_cell(row);
+        table_csv_heading(figures[i], unit, &row->text);
+        end_cell(row);
+    }
     add_cell(row, "results");
     if (query->baseline) {
         add_cell(row, "speedup");
@@ -150,7 +155,7 @@ static enum status print_delimited_rows(const struct store_query *query,
     struct row *rows;
     enum status status = STATUS_OK;
     NEED(rows = arena_array(&arena, chart->count + 1, sizeof *rows));
-    add_heading(&rows[0], query);
+    add_heading(&rows[0], query, format == TABLE_CSV);
     for (size_t i = 0; i < chart->count; i++)
         add_mark(&rows[i + 1], query, &chart->marks[i], format == TABLE_CSV);
     for (size_t i = 0; i <= chart->count && status == STATUS_OK; i++)

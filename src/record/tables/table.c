@@ -80,6 +80,38 @@ void table_figure(struct text *out, double value, const char *unit)
     }
 }
 
+void table_csv_heading(const char *key, const char *unit, struct text *out)
+{
+    static const struct {
+        const char *unit, *name;
+    } names[] = {{"x", ""},
+                 {"", ""},
+                 {"%", "percent"},
+                 {"B", "bytes"},
+                 {"B/s", "bytes_per_s"},
+                 {"samples/s", "samples_per_s"},
+                 {"FLOP/s", "flop_per_s"},
+                 {"1/s", "per_s"}};
+    const char *name = unit; /* ns, s, W, Hz, J */
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(unit, names[i].unit) == 0)
+            name = names[i].name;
+    text_printf(out, "%s%s%s", key, *name ? "_" : "", name);
+}
+
+/* Of a program's table with its unit, since the figures have none. */
+static const char *heading_of(struct grid *grid, const struct metric *metric, bool plain)
+{
+    struct text heading = {0};
+    if (!plain)
+        return metric->key;
+    table_csv_heading(metric->key, metric->unit, &heading);
+    const char *kept = heading.failed ? NULL : arena_text(&grid->arena, text_of(&heading));
+    text_free(&heading);
+    grid->failed |= !kept;
+    return kept ? kept : metric->key;
+}
+
 static void add_metric(struct cursor *at, const struct record *record, const struct metric *metric,
                        bool plain)
 {
@@ -94,7 +126,7 @@ static void add_metric(struct cursor *at, const struct record *record, const str
                (metric != &metrics[METRIC_times_now] || record_slow_hour(record))) {
         table_figure(text, value, metric->unit);
     }
-    add_cell(at, metric->key, COLUMN_FILLED, true, text_of(text));
+    add_cell(at, heading_of(at->grid, metric, plain), COLUMN_FILLED, true, text_of(text));
 }
 
 static void add_row(struct grid *grid, size_t row, const struct table_row *from, bool with_id,

@@ -33,6 +33,8 @@ enum status table_csv(const struct table_row *row, bool with_id, bool heading, s
 void table_figure(struct text *out, double value, const char *unit);
 size_t table_width(const char *text);
 void table_csv_cell(const char *text, struct text *out);
+/* The heading of a CSV column in that unit: "time_median_ns", "throughput_samples_per_s". */
+void table_csv_heading(const char *key, const char *unit, struct text *out);
 void table_markdown_cell(const char *text, struct text *out);
 
 #endif
