@@ -102,7 +102,7 @@ export const explorerTests = {
   async a_shared_address_restores_the_view({ open }) {
     const first = await open("/?view=explorer");
     await first.selectOption("#y", "time_median");
-    await first.waitForFunction(() => document.title.startsWith("Time median"));
+    await first.waitForFunction(() => document.title.startsWith("Median time"));
     await first.check("#filter-framework-prony");
     await changedTo(first, "framework=prony");
     await first.click("#kind-bar");
@@ -160,7 +160,7 @@ export const explorerTests = {
     assert.ok(drawn.paths > 20, "too little is drawn");
     for (const words of [
       `Throughput by batch: large, training, 1 thread, CPU, ${BOX}`,
-      `Filters: phase training · threads 1 · workers 1 · server ${BOX}`,
+      `Filters: phase training · threads 1 · workers 1 · machine ${BOX}`,
       "throughput (samples/s)",
       "prony, simd",
       "prony, ref",
@@ -312,7 +312,7 @@ export const explorerTests = {
     };
     const address = new URL(page.url()).searchParams;
     for (const [key, values] of Object.entries(wanted)) assert.deepEqual(address.getAll(key), values, key);
-    await page.waitForFunction(() => document.title.startsWith("Time median"));
+    await page.waitForFunction(() => document.title.startsWith("Median time"));
     assert.equal(await page.inputValue("#aggregate"), "max");
     assert.equal(await page.getAttribute("#kind-bar", "aria-pressed"), "true");
   },

@@ -29,6 +29,8 @@ const NAMED: Record<string, string> = {
 
 const BY_UNIT: Record<string, string> = { ns: "time", s: "time", B: "memory", J: "energy", W: "energy", Hz: "energy" };
 
+const UNSAID = new Set(["", "x", "ns"]); // the drawing has the unit that suits
+
 export function groupOf({ key, unit }: Metric): string {
   return NAMED[key] ?? BY_UNIT[unit] ?? (unit.endsWith("/s") ? "rate" : "other");
 }
@@ -38,6 +40,6 @@ export function measureOptions({ metrics }: Catalogue): OptionGroup[] {
     title: group,
     options: metrics
       .filter((metric) => groupOf(metric) === group)
-      .map(({ key, unit }) => [key, unit && unit !== "x" ? `${label(key)} (${unit})` : label(key)]),
+      .map(({ key, unit }) => [key, UNSAID.has(unit) ? label(key) : `${label(key)} (${unit})`]),
   })).filter(({ options }) => options.length > 0);
 }

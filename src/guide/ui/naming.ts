@@ -1,16 +1,23 @@
 // naming.ts: values and series in words: "1 thread", "batch 64", "numpy, 2 threads"; machines by the names
 // people know them by.
 
-import type { Machine, Value } from "./api";
+import { fetchMachines, type Value } from "./api";
 import { label, many, name } from "./format";
 
 const titles = new Map<string, string>(); // of machines, by server
+let learning: Promise<void> | null = null;
 
-export function learnMachines(machines: Machine[]): void {
-  for (const { server, title, machine } of machines) {
-    const known = title ?? machine?.title;
-    if (typeof known === "string" && known !== "") titles.set(server, known);
-  }
+// Fetched once; a name that is given meanwhile is known when the page is loaded again.
+export function learnMachines(): Promise<void> {
+  learning ??= fetchMachines().then(
+    (machines) => {
+      for (const { server, title } of machines) if (title) titles.set(server, title);
+    },
+    () => {
+      learning = null;
+    },
+  );
+  return learning;
 }
 
 const COUNTED: Record<string, string> = {

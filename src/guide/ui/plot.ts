@@ -11,6 +11,7 @@ import type { Size } from "./charts/chart";
 import { looksOf, SIGNS } from "./charts/drawing";
 import { attributed, element, type Child } from "./dom";
 import { saveButtons } from "./download";
+import { many } from "./format";
 import { savePng, saveSvg, type Poster } from "./poster";
 import { saveCsv, tableOf, type Listing } from "./table";
 import { readTheme, type Theme } from "./theme";
@@ -80,6 +81,7 @@ interface Place extends Order {
 const orders = new WeakMap<Element, Order>();
 const places = new Map<string, Place>(); // on the page, by key
 
+const PHONE = "(max-width: 40rem)"; // where a table is long: it is closed at first
 const HEIGHT = 400; // of a drawing in a file, in pixels, where the page does not show it
 
 function posterOf<Row>(plot: Plot<Row>): Poster {
@@ -163,14 +165,15 @@ export function plotCard<Row>(plot: Plot<Row>): HTMLElement {
     element("div", { className: "tools" }, ...tools, exportButtons(plot)),
   );
   const table = tableOf(plot.listing);
-  const figures = plot.folded
-    ? element(
-        "details",
-        { id: `${key}-figures`, className: "figures" },
-        element("summary", {}, "Figures"),
-        table,
-      )
-    : table;
+  const figures =
+    plot.folded || matchMedia(PHONE).matches
+      ? element(
+          "details",
+          { id: `${key}-figures`, className: "figures" },
+          element("summary", {}, `Figures: ${many(plot.listing.rows.length, "row")}`),
+          table,
+        )
+      : table;
   return attributed(
     element(
       "section",

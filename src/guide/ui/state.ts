@@ -41,7 +41,7 @@ export const OWN = [
 ];
 const DEFAULT_AGGREGATE = "median";
 
-// The first view: the newest result's network and phase, by batch, one series per implementation.
+// The newest result's machine, network and phase, by batch, one series per implementation.
 export function defaultState(catalogue: Catalogue, status: Status): State {
   const has = (key: string) => catalogue.axes.some((axis) => axis.key === key);
   const measures = (key: string) => catalogue.metrics.some((metric) => metric.key === key);
@@ -63,7 +63,7 @@ export function defaultState(catalogue: Catalogue, status: Status): State {
     point: 0,
     sort: "",
   };
-  for (const key of ["model", "phase"]) {
+  for (const key of ["server", "model", "phase"]) {
     const value = status.newest?.point[key];
     if (has(key) && value !== null && value !== undefined) state.filters[key] = [String(value)];
   }

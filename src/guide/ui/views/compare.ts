@@ -16,7 +16,7 @@ import { attributed, element, type Child } from "../dom";
 import { activeFilters, filterFields, filterWords, withFilter, withoutEchoes } from "../filters";
 import { figure, label, many, quantity, sentence } from "../format";
 import { measureOptions } from "../measures";
-import { valueName, valueWords } from "../naming";
+import { learnMachines, valueName, valueWords } from "../naming";
 import { changed, editFilters, filtersOf, linkTo, remark, type Asked, type Content, type View } from "../page";
 import { plotCard } from "../plot";
 import { verdictBadge } from "../record";
@@ -277,7 +277,7 @@ export const compare: View = {
   async show(asked: Asked): Promise<Content> {
     const { catalogue, parameters } = asked;
     const filters = filtersOf(parameters, OWN);
-    const values = await fetchValues(filters);
+    const [values] = await Promise.all([fetchValues(filters), learnMachines()]);
     const given = parameters.has("a") || parameters.has("b");
     const sides = given ? readSides(parameters) : firstQuestion(values);
     const state: State = { ...sides, y: parameters.get("y") ?? "time_median", filters };

@@ -2,7 +2,6 @@
 // behind a point.
 
 import {
-  fetchMachines,
   fetchPoints,
   fetchRecord,
   fetchRecords,
@@ -148,14 +147,13 @@ export const explorer: View = {
       });
     const better = catalogue.metrics.find(({ key }) => key === state.y)?.better ?? "higher";
     const edited = state.series[state.edit]?.filters ?? {};
-    const [found, common, answered, order, machines] = await Promise.all([
+    const [found, common, answered, order] = await Promise.all([
       fetchValues({ ...state.filters, ...edited }),
       state.edit >= 0 ? fetchValues(state.filters) : null,
       fetchAll(state, better),
       orderOf(state),
-      fetchMachines(),
+      learnMachines(),
     ]);
-    learnMachines(machines);
     const values = withoutEchoes(found, catalogue);
     const sheet = sheetOf(catalogue, state, answered, order);
     const context = {

@@ -24,7 +24,9 @@ import { wordsOf } from "../words";
 import type { Change } from "./query_card";
 import { groupTitles } from "./query_title";
 
-const MOST_GROUPS = 6; // as the server takes them
+const MOST_GROUPS = 6; // as the server takes them, with the one that tells charts apart
+
+const roomFor = (facet: string) => (facet ? MOST_GROUPS - 1 : MOST_GROUPS);
 
 function groupField(catalogue: Catalogue, values: Values, state: State, change: Change): HTMLElement {
   const axes = catalogue.axes
@@ -33,7 +35,7 @@ function groupField(catalogue: Catalogue, values: Values, state: State, change: 
   if (axes.length === 0)
     return element("p", { className: "hint" }, "Every result is alike in what could tell them apart.");
   const toggle = (axis: string) =>
-    change((now) => ({ group: toggled(now.group, axis).slice(-MOST_GROUPS) }));
+    change((now) => ({ group: toggled(now.group, axis).slice(-roomFor(now.facet)) }));
   const first = axes.filter(
     (axis) => state.group.includes(axis) || !catalogue.axes.find(({ key }) => key === axis)?.derived,
   );
@@ -62,14 +64,23 @@ function facetField(catalogue: Catalogue, values: Values, state: State, change: 
   return field(
     "facet",
     "One chart per",
-    select("facet", options, state.facet, (facet) => change(() => ({ facet }))),
+    select("facet", options, state.facet, (facet) =>
+      change((now) => ({
+        facet,
+        group: now.group.filter((axis) => axis !== facet).slice(-roomFor(facet)),
+        point: 0,
+      })),
+    ),
   );
 }
 
 // What speed-ups can be taken against: a place on x, or one of the series.
 function baselines(state: State, points: Point[]): Option[] {
-  const groups = [...new Map(points.map(({ group }) => [JSON.stringify(group), group])).values()];
-  const axes = groupTitles(state);
+  // Each chart has its own: the axis that tells charts apart stays out.
+  const axes = groupTitles(state).filter((axis) => axis !== state.facet);
+  const facet = groupTitles(state).indexOf(state.facet);
+  const bare = points.map(({ group }) => group.filter((_, at) => at !== facet));
+  const groups = [...new Map(bare.map((group) => [JSON.stringify(group), group])).values()];
   const names = namesOf(axes, groups);
   const series: Option[] =
     state.series.length > 0

@@ -3,14 +3,37 @@
 
 import type { Filters, Value, Values } from "../api";
 import { filterWords } from "../filters";
-import { label, list, many, sentence } from "../format";
+import { label, many, sentence } from "../format";
 import { valueName, valueWords } from "../naming";
 import type { State } from "../state";
 
 // Axes that a reader must know the value of, in the order in which people say them.
-const SAID = ["model", "phase", "batch", "precision", "framework", "backend", "threads", "workers", "unit", "server"];
+const SAID = [
+  "model",
+  "phase",
+  "batch",
+  "precision",
+  "data",
+  "ingestion",
+  "scenario",
+  "framework",
+  "backend",
+  "threads",
+  "workers",
+  "nodes",
+  "unit",
+  "server",
+];
 // Values that go without saying.
-const PLAIN: Record<string, string> = { precision: "fp32", workers: "1", backend: "default" };
+const PLAIN: Record<string, string> = {
+  precision: "fp32",
+  data: "synthetic",
+  ingestion: "resident",
+  scenario: "iterate",
+  backend: "default",
+  workers: "1",
+  nodes: "1",
+};
 
 const TRENDS = ["commit", "software", "time"];
 
@@ -72,5 +95,5 @@ export function pointTitle(state: State, group: Value[], x: Value): string {
   const parts = group.map((value, at) =>
     titles[at] === "series" ? String(value) : valueWords(titles[at] ?? "", value),
   );
-  return list([[...parts, `${label(state.x)} ${valueName(state.x, x)}`].join(", ")]);
+  return [...parts, `${label(state.x)} ${valueName(state.x, x)}`].join(", ");
 }

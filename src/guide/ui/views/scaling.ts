@@ -2,7 +2,6 @@
 
 import {
   addFilters,
-  fetchMachines,
   fetchScaling,
   fetchValues,
   type Catalogue,
@@ -172,12 +171,11 @@ export const scaling: View = {
     const open = [...parameters].length === 0;
     const filters = open ? await firstFilters(over, y, asked) : filtersOf(parameters, OWN);
     const group = (parameters.get("group") ?? "").split(",").filter(Boolean);
-    const [values, found, machines] = await Promise.all([
+    const [values, found] = await Promise.all([
       fetchValues(filters),
       fetchScaling(over, y, group, filters),
-      fetchMachines(),
+      learnMachines(),
     ]);
-    learnMachines(machines);
     // Threads can be measured here; the others are offered where records have several of them.
     const offered = OVER.filter(
       (axis) => axis === "threads" || axis === over || (values[axis]?.length ?? 0) > 1,
