@@ -136,15 +136,17 @@ export function activeFilters(filters: Filters, change: FilterPanel["change"]): 
 }
 
 // A computed axis that says no more than the one it is computed from (the effective batch of one
-// worker) would only be in the way.
+// worker, the name of a machine that is already named) would only be in the way.
 export function withoutEchoes(values: Values, catalogue: Catalogue): Values {
+  const countsOf = (axis: string) => JSON.stringify((values[axis] ?? []).map(({ count }) => count).sort());
   const given = new Set(
     catalogue.axes.filter((axis) => !axis.derived).map(({ key }) => JSON.stringify(values[key])),
   );
-  const echoes = catalogue.axes.filter((axis) => axis.derived && given.has(JSON.stringify(values[axis.key])));
-  return Object.fromEntries(
-    Object.entries(values).filter(([axis]) => !echoes.some(({ key }) => key === axis)),
-  );
+  const echoes = catalogue.axes
+    .filter((axis) => axis.derived && given.has(JSON.stringify(values[axis.key])))
+    .map(({ key }) => key);
+  if (countsOf("machine") === countsOf("server")) echoes.push("machine");
+  return Object.fromEntries(Object.entries(values).filter(([axis]) => !echoes.includes(axis)));
 }
 
 // Axes with something to choose from, the chosen ones too when only one value is left.

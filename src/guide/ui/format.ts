@@ -78,6 +78,7 @@ export function name(value: Value): string {
 // Keys whose words, one after the other, are not what people say.
 const LABELS: Record<string, string> = {
   server: "machine",
+  machine: "machine by name",
   time_median: "median time",
   time_min: "least time",
   time_mean: "mean time",

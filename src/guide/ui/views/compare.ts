@@ -306,7 +306,7 @@ export const compare: View = {
       fetchValues({ ...filters, ...state.b }),
       asks ? fetchComparison(state.a, state.b, state.y, filters) : null,
     ]);
-    const main = [question(state, ofA, ofB, catalogue, asked)];
+    const main = [question(state, withoutEchoes(ofA, catalogue), ofB, catalogue, asked)];
     if (comparison && comparison.rows.length > 0) main.push(result(comparison, state, asked));
     else
       main.push(

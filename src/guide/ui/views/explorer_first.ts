@@ -57,10 +57,19 @@ function begun(catalogue: Catalogue, status: Status, given: Filters): Filters {
   return filters;
 }
 
+// The newest result's phase, unless the other one has so many more that it says more.
+function withPhase(filters: Filters, values: Values, given: Filters): Filters {
+  const count = (phase: string | undefined) => values.phase?.find(({ value }) => value === phase)?.count ?? 0;
+  const [most] = heldAt(values, "phase");
+  if (given.phase || most === undefined || count(most) <= 2 * count(filters.phase?.[0])) return filters;
+  return { ...filters, phase: [most] };
+}
+
 // The first view under the filters that an address gives.
 export async function firstState(catalogue: Catalogue, status: Status, given: Filters): Promise<State> {
   const state = defaultState(catalogue, status);
   let filters = await withSource(begun(catalogue, status, given));
+  filters = withPhase(filters, await fetchValues(filters), given);
   let values = await fetchValues(filters);
   const x = X.find((axis) => said(values, axis).length > 1 && !given[axis]) ?? state.x;
   const group = state.group.filter((axis) => axis !== x);
