@@ -59,12 +59,32 @@ static enum status choose_phase(struct finding_about *about)
     return STATUS_OK;
 }
 
-enum status finding_find_best(struct finding_about *about)
+/* The best of the results that the row "next" has, or has with these needs. */
+static enum status draw_fastest(const struct finding_about *about, unsigned needs, int64_t *id,
+                                struct point *point)
 {
     struct finding scratch = {0};
-    struct asking asking = {.about = about, .finding = &scratch};
+    struct finding_row row;
+    struct asking asking = {.about = about, .row = &row, .finding = &scratch};
     struct series series;
     size_t next;
+    finding_named("next", &next);
+    row = finding_rows[next];
+    row.needs = needs;
+    enum status status = finding_draw(&asking);
+    if (status == STATUS_OK)
+        status = finding_best_series(&asking, 1, &series);
+    if (status == STATUS_OK && scratch.known) {
+        *id = series.top->id;
+        *point = series.point;
+    }
+    store_chart_free(&asking.chart);
+    finding_free(&scratch);
+    return status;
+}
+
+enum status finding_find_best(struct finding_about *about)
+{
     const char *unit = finding_asked_for(about->where, "unit");
     about->best_id = 0;
     point_start(&about->best);
@@ -72,18 +92,14 @@ enum status finding_find_best(struct finding_about *about)
     TRY(point_set(&about->best, &axes[AXIS_phase], about->phase));
     TRY(point_set(&about->best, &axes[AXIS_unit], unit ? unit : "cpu"));
     point_settle(&about->best);
-    finding_named("next", &next);
-    asking.row = &finding_rows[next];
-    enum status status = finding_draw(&asking);
-    if (status == STATUS_OK)
-        status = finding_best_series(&asking, 1, &series);
-    if (status == STATUS_OK && scratch.known) {
-        about->best_id = series.top->id;
-        about->best = series.point;
-    }
-    store_chart_free(&asking.chart);
-    finding_free(&scratch);
-    return status;
+    return draw_fastest(about, FINDING_CHECKED | FINDING_QUIET, &about->best_id, &about->best);
+}
+
+enum status finding_fastest(const struct finding_about *about, int64_t *id)
+{
+    struct point point;
+    *id = 0;
+    return draw_fastest(about, 0, id, &point);
 }
 
 /* Was this key among the filters before this one? */
@@ -298,14 +314,17 @@ static enum status ask_others(const struct finding_about *about, size_t index, s
 /* Names the machine of a finding where it is not the one that was asked about. */
 static enum status say_source(const struct finding_about *about, struct finding *finding)
 {
+    char title[TITLE_TEXT];
     struct store_row row;
     if (!finding->id_count || strcmp(finding->name, "unit") == 0)
         return STATUS_OK;
     TRY(store_row(about->store, finding->ids[0], &row));
     const bool shipped = strcmp(row.source, "shipped") == 0;
-    if (shipped != about->machine.shipped || strcmp(row.point.server, about->server) != 0)
-        text_printf(&finding->sentence, " (Measured on %s%s.)", row.point.server,
-                    shipped ? ", shipped with prony" : "");
+    if (shipped == about->machine.shipped && strcmp(row.point.server, about->server) == 0)
+        return STATUS_OK;
+    TRY(store_title(about->store, row.point.server, title));
+    text_printf(&finding->sentence, " (Measured on %s%s.)", *title ? title : row.point.server,
+                shipped ? ", shipped with prony" : "");
     return text_done(&finding->sentence);
 }
 

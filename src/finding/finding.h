@@ -56,6 +56,10 @@ struct finding {
     size_t id_count;
 };
 
+/* The result with the most samples a second, whether or not something may be concluded from it; 0:
+ * there is none. */
+enum status finding_fastest(const struct finding_about *about, int64_t *id);
+
 /* A GPU is compared with a whole CPU only: one that was also measured with a thread for each core.
  * Then the best of the mark's results is what it can do, with one thread too. */
 enum status finding_whole_unit(struct store *store, const char *unit, const struct store_mark *mark,

@@ -116,8 +116,9 @@ const char *finding_verb(const struct finding_about *about);                /* "
 void finding_add_batch(struct text *out, const struct point *point);
 void finding_add_manner(struct text *out, const struct point *point);
 void finding_add_maker(struct text *out, const struct point *point);
-void finding_add_unit(struct text *out, const struct finding_about *about,
-                      const struct point *point); /* "your CPU", "the NVIDIA H200" */
+void finding_add_unit(
+    struct text *out, const struct finding_about *about,
+    const struct point *point); /* "your CPU", "the CPU (AMD EPYC)", "the NVIDIA H200" */
 void finding_add_place(struct text *out,
                        const struct finding_about *about); /* " on this machine", " on box" */
 void finding_capitalise(struct text *text, size_t from);

@@ -228,9 +228,9 @@ enum status finding_next(struct asking *asking)
     if (!finding->known) {
         text_add(&finding->sentence, "Measure ");
         finding_add_work(&finding->sentence, about);
-        text_add(&finding->sentence, ": there is no result");
+        text_add(&finding->sentence, ": no result");
         finding_add_place(&finding->sentence, about);
-        text_add(&finding->sentence, " to start from.");
+        text_add(&finding->sentence, " was checked and not disturbed.");
         finding_begin_command("bench", &about->best, about->phase, FINDING_BENCH, finding);
         return STATUS_OK;
     }

@@ -65,10 +65,13 @@ void finding_add_unit(struct text *out, const struct finding_about *about,
 {
     const char *unit = finding_is_gpu(point) ? "GPU" : "CPU";
     const bool mine = about->machine.here && strcmp(point->server, about->server) == 0;
+    char name[TITLE_TEXT] = "";
     if (mine)
         text_printf(out, "your %s", unit);
     else if (finding_is_gpu(point) && point->unit_name[0])
         text_printf(out, "the %s", point->unit_name);
+    else if (*title_cpu(point->unit_name, name))
+        text_printf(out, "the %s (%s)", unit, name);
     else
         text_printf(out, "the %s of %s", unit, point->server);
 }

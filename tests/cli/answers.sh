@@ -77,8 +77,13 @@ if [ -f "$PRONY_BUILD/guide/main.js" ] && command -v curl >/dev/null; then
     await 'localhost:[0-9]' "$folder/log"
     port=$(sed -n 's/.*localhost:\([0-9]*\).*/\1/p' "$folder/log")
     curl -s "http://localhost:$port/api/overview" >"$folder/page.json"
+    grep -o '"chart":"[^"]*"' "$folder/page.json" | sed 's/.*:"//; s/"$//' | while read -r chart; do
+        curl -s "http://localhost:$port/api/query?$chart" | grep -q '"points":\[{' || echo "$chart"
+    done >"$folder/empty_charts"
     kill -INT "$guide"
     wait "$guide"
+    [ ! -s "$folder/empty_charts" ]
+    report charts_show_results $? "without points: $(cat "$folder/empty_charts")"
     [ "$(cat "$folder/page.json")" = "$(cat "$folder/terminal.json")" ]
     report page_and_terminal_are_the_same $? "page: $(cat "$folder/page.json"), terminal: $(cat "$folder/terminal.json")"
 else

@@ -229,15 +229,20 @@ static void describe_best(const struct store_row *best, struct text *out)
     text_add(out, " samples/s");
 }
 
-/* Nothing where no result counts: the findings say why. */
+/* Also where nothing is concluded from it: the findings say why. */
 static enum status print_best(const struct finding_about *about, int width)
 {
     struct store_row best;
     struct text text = {0};
-    if (!about->best_id)
+    int64_t id = about->best_id;
+    if (!id)
+        TRY(finding_fastest(about, &id));
+    if (!id)
         return STATUS_OK;
-    TRY(store_row(about->store, about->best_id, &best));
+    TRY(store_row(about->store, id, &best));
     describe_best(&best, &text);
+    if (!about->best_id)
+        text_add(&text, " (disturbed or not checked: nothing is concluded from it)");
     enum status status = text_done(&text);
     if (status == STATUS_OK)
         status = answer_line("best", text_of(&text), width);
