@@ -63,3 +63,24 @@ enum status describe_check_threads(const char *backend, const struct device_info
              threads == 1 ? "" : "s", (long long)asked);
     return STATUS_OK;
 }
+
+enum status describe_join_software(const struct json *software, const struct json *peer,
+                                   struct arena *arena, const struct json **out)
+{
+    struct json *joined = arena_alloc(arena, sizeof *joined), *last = NULL;
+    NEED(joined);
+    *joined = (struct json){.kind = JSON_OBJECT, .count = software->count + 1};
+    for (const struct json *part = software->first;; part = part->next) {
+        struct json *copy = arena_alloc(arena, sizeof *copy);
+        NEED(copy);
+        *copy = part ? *part : *peer;
+        *(last ? &last->next : &joined->first) = copy;
+        last = copy;
+        if (!part)
+            break;
+    }
+    last->key = "peer";
+    last->next = NULL;
+    *out = joined;
+    return STATUS_OK;
+}

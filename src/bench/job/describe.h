@@ -14,4 +14,8 @@ enum status describe_plans(const struct backend *backend, const struct device *d
 enum status describe_check_threads(const char *backend, const struct device_info *device,
                                    int64_t asked);
 
+/* The bench's software with one member more, "peer": what a peer said of its own. */
+enum status describe_join_software(const struct json *software, const struct json *peer,
+                                   struct arena *arena, const struct json **out);
+
 #endif

@@ -13,6 +13,7 @@
 #include "bench/sweep/entry.h"
 #include "bench/sweep/group_result.h"
 #include "bench/sweep/target_group.h"
+#include "record/names.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -190,28 +191,6 @@ static enum status group_check(struct group *group, struct contender *contender)
     return STATUS_OK;
 }
 
-/* The bench's software with one member more, "peer": what a peer said of its own. */
-static enum status group_join_software(const struct json *software, const struct json *peer,
-                                       struct arena *arena, const struct json **out)
-{
-    struct json *joined = arena_alloc(arena, sizeof *joined), *last = NULL;
-    NEED(joined);
-    *joined = (struct json){.kind = JSON_OBJECT, .count = software->count + 1};
-    for (const struct json *part = software->first;; part = part->next) {
-        struct json *copy = arena_alloc(arena, sizeof *copy);
-        NEED(copy);
-        *copy = part ? *part : *peer;
-        *(last ? &last->next : &joined->first) = copy;
-        last = copy;
-        if (!part)
-            break;
-    }
-    last->key = "peer";
-    last->next = NULL;
-    *out = joined;
-    return STATUS_OK;
-}
-
 /* A peer's words on itself: all that it names is the point's software. */
 static enum status group_describe_peer(struct group *group, struct contender *contender,
                                        const struct job_info *info)
@@ -233,7 +212,8 @@ static enum status group_describe_peer(struct group *group, struct contender *co
     TRY(status);
     if (!record->software)
         return STATUS_OK;
-    return group_join_software(record->software, info->software, &group->arena, &record->software);
+    return describe_join_software(record->software, info->software, &group->arena,
+                                  &record->software);
 }
 
 /* Adds to a text of fixed size. */
@@ -290,7 +270,7 @@ static enum status group_ready(struct group *group, struct contender *contender)
         return status;
     TRY(peers_find(group->bench->peers, framework, &group->arena, &path));
     TRY(peer_bank_leave_out(&group->bench->waiting, path, status_message()));
-    log_info("%s left out: %s", framework, status_message());
+    log_info("%s left out: %s", framework_title(framework), status_message());
     contender->record.absent = true;
     return status;
 }
