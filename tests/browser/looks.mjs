@@ -168,13 +168,13 @@ export async function troublesOf(page) {
 
 // Every width and both colours of one address. `open` is that of the tests' context; `ready` waits for what
 // the page draws; `look` may save a picture: (page, "phone-dark").
-export async function assertSound(open, path, { ready = async () => {}, look = async () => {} } = {}) {
+export async function assertSound(open, path, { ready = async () => {}, look = async () => {}, wait_ms = 450 } = {}) {
   const all = {};
   for (const [width, [wide, high]] of Object.entries(WIDTHS)) {
     const page = await open(path, { viewport: { width: wide, height: high } });
     for (const colorScheme of COLOURS) {
       await page.emulateMedia({ colorScheme });
-      await page.waitForTimeout(450); // charts move for a quarter of a second
+      await page.waitForTimeout(wait_ms); // charts move for a quarter of a second
       await ready(page);
       const troubles = await troublesOf(page);
       if (troubles.length > 0) all[`${width}, ${colorScheme}`] = troubles;

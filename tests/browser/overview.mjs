@@ -35,13 +35,13 @@ export const overviewTests = {
   },
 
   async the_overview_is_sound_at_every_width({ open, picture }) {
-    await assertSound(open, "/", { look: (page, look) => picture(page, `overview-${look}`) });
+    await assertSound(open, "/", { wait_ms: 50, look: (page, look) => picture(page, `overview-${look}`) });
     const narrow = await open("/", { viewport: { width: 360, height: 740 } });
     assert.deepEqual(await troublesOf(narrow), []);
   },
 
   async learn_is_sound_at_every_width({ open, picture }) {
-    await assertSound(open, "/?view=learn", { look: (page, look) => picture(page, `learn-${look}`) });
+    await assertSound(open, "/?view=learn", { wait_ms: 50, look: (page, look) => picture(page, `learn-${look}`) });
   },
 
   async a_card_leads_to_its_figures_and_its_command({ open }) {

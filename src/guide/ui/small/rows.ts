@@ -30,10 +30,17 @@ function placesOf({ series }: SmallSheet): Value[] {
     .sort((a, b) => (typeof a === "number" && typeof b === "number" ? b - a : 0));
 }
 
-// One series, or the speed-up of the best: a line for each place on x. Several: a line for each of them,
-// at the largest place, or at both ends.
+// One series, or the speed-up of the best: a line for each place on x. Several over names: a line for each
+// name of each. Several over numbers: a line for each, at the largest number, or at both ends.
 function linesOf(sheet: SmallSheet, ends: boolean): { lines: Line[]; places: Value[] } {
   const [first, ...more] = sheet.series;
+  if (more.length > 0 && sheet.series.some(({ points }) => points.some(({ x }) => typeof x !== "number")))
+    return {
+      lines: sheet.series.flatMap(({ name, points }) =>
+        points.map((point) => ({ name: `${xText(sheet, point.x)}, ${name}`, marks: [point] })),
+      ),
+      places: [],
+    };
   if (first && (more.length === 0 || sheet.ratio))
     return {
       lines: first.points.map((point) => ({ name: xText(sheet, point.x), marks: [point] })),
@@ -81,6 +88,13 @@ function idealOf(point: Point): number | null {
   return point.speedup && point.efficiency ? point.speedup / point.efficiency : null;
 }
 
+// The bar that the eye should meet first: what the sentence is about, else the best.
+function chosenOf(sheet: SmallSheet, points: Point[]): Point | undefined {
+  const down = sheet.ratio || sheet.y.better === "higher" ? 1 : -1;
+  const [best] = [...points].sort((a, b) => down * (valueOf(sheet, b) - valueOf(sheet, a)));
+  return points.find(({ ids }) => ids.includes(sheet.about)) ?? best;
+}
+
 export function barsOf(sheet: SmallSheet): HTMLElement {
   const { lines: all, places } = linesOf(sheet, false);
   const lines = ordered(sheet, all);
@@ -88,13 +102,12 @@ export function barsOf(sheet: SmallSheet): HTMLElement {
   const points = lines.flatMap(({ marks }) => marks);
   const ideals = sheet.ratio ? points.map((point) => idealOf(point) ?? 0) : [];
   const most = Math.max(share ? 100 : 0, ...ideals, ...points.map((point) => valueOf(sheet, point)));
-  const choose = sheet.ratio || sheet.y.better === "higher" ? Math.max : Math.min;
-  const best = choose(...points.map((point) => valueOf(sheet, point)));
+  const chosen = chosenOf(sheet, points);
   const rows = lines.flatMap(({ name, marks: [point] }) => {
     if (!point) return [];
     const value = valueOf(sheet, point);
     const fill = element("span", {
-      className: `row-bar${isHollow(point) ? " hollow" : ""}${value === best ? " best" : ""}`,
+      className: `row-bar${isHollow(point) ? " hollow" : ""}${point === chosen ? " chosen" : ""}`,
       title: spoken(sheet, point, places),
     });
     fill.style.width = `${((100 * value) / most).toFixed(2)}%`;

@@ -47,10 +47,20 @@ function sentenceOf(text: string, terms: Term[], seen: Set<string>): Child[] {
   });
 }
 
-function cardOf([finding, answered]: Drawn, asked: Asked, terms: Term[], seen: Set<string>): HTMLElement {
+// A chart that another card shows already says nothing new.
+function newChart([finding, answered]: Drawn, asked: Asked, seen: Set<string>): HTMLElement | null {
+  const chart = answered ? smallChart(finding, answered, asked.catalogue) : null;
+  if (!chart || seen.has(chart.outerHTML)) return null;
+  seen.add(chart.outerHTML);
+  return chart;
+}
+
+function cardOf(drawn: Drawn, asked: Asked, terms: Term[], seen: Set<string>): HTMLElement {
+  const [finding] = drawn;
   const { name, title, sentence, chart, command } = finding;
   const explore = new URLSearchParams(chart);
-  if (finding.kind !== "bars") explore.set("log", "xy");
+  if (explore.has("baseline")) explore.set("show", "speedup");
+  else if (finding.kind !== "bars") explore.set("log", "xy");
   const ways: Child[] = [
     chart ? attributed(linkTo("explorer", explore, "See the figures"), { "aria-label": `See the figures: ${title}` }) : null,
     command
@@ -69,7 +79,7 @@ function cardOf([finding, answered]: Drawn, asked: Asked, terms: Term[], seen: S
       { className: "card finding", id: `finding-${name}` },
       element("h2", { id: `finding-${name}-title` }, title),
       element("p", { className: "finding-sentence" }, ...sentenceOf(sentence, terms, seen)),
-      answered ? smallChart(finding, answered, asked.catalogue) : null,
+      newChart(drawn, asked, seen),
       element("p", { className: "finding-ways" }, ...ways),
     ),
     { "aria-labelledby": `finding-${name}-title` },
