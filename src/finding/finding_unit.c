@@ -205,12 +205,12 @@ static void say_winner(struct asking *asking, const struct contest *contest,
         text_printf(out, "The GPU is faster for `%s` at %d of %d batches", asking->about->model,
                     contest->gpu_wins, contest->gpu_wins + contest->cpu_wins + contest->ties);
     } else {
-        text_printf(out, "Take the GPU from batch %s on: it %s `%s` ",
-                    contest->first_gpu->values[BATCH], finding_verb(asking->about),
-                    asking->about->model);
+        text_printf(out, "Up to batch %s the CPU is faster; take the GPU from batch %s on: it %s ",
+                    contest->last_cpu->values[BATCH], contest->first_gpu->values[BATCH],
+                    finding_verb(asking->about));
+        text_printf(out, "`%s` ", asking->about->model);
         finding_add_times(asking, contest->at_last);
-        text_printf(out, " as fast as the CPU at batch %s; up to batch %s the CPU is faster",
-                    contest->last.gpu->values[BATCH], contest->last_cpu->values[BATCH]);
+        text_printf(out, " as fast at batch %s", contest->last.gpu->values[BATCH]);
     }
 }
 

@@ -114,6 +114,43 @@ TEST(sentences_are_short)
     store_close(store);
 }
 
+/* The most words of a sentence; signs that stand alone are none. */
+static int most_words(const char *text)
+{
+    int words = 0, most = 0;
+    for (const char *at = text; *at; at += strspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+        words += (unsigned char)*at < 0x80 && *at != '%' && *at != '(';
+        at += length;
+        most = words > most ? words : most;
+        if (at[-1] == '.' || at[-1] == ';')
+            words = 0;
+    }
+    return most;
+}
+
+/* What is known, and what is not, of much and of little. */
+TEST(sentences_are_read_once)
+{
+    for (size_t count = 1; count <= GOOD; count++) {
+        struct store *store = fresh_store();
+        struct arena arena = {0};
+        struct finding_about about;
+        for (size_t i = 0; i < count; i++)
+            plant(store, &good[i]);
+        CHECK_OK(finding_about(store, &arena, (struct store_where){0}, &about));
+        for (size_t i = 0; i < FINDINGS; i++) {
+            struct finding found;
+            CHECK_OK(finding_ask(&about, i, &found));
+            if (!CHECK(most_words(text_of(&found.sentence)) <= 25))
+                printf("%s\n", text_of(&found.sentence));
+            finding_free(&found);
+        }
+        arena_free(&arena);
+        store_close(store);
+    }
+}
+
 /* Above 5 % a figure is "about", and has no ±. */
 TEST(about_where_it_is_not_known_well)
 {

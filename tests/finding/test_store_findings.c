@@ -14,9 +14,10 @@ TEST(cpu_or_gpu)
     expect(store, "unit", true, "The CPU of box trains `net` 2 × as fast as the GPU of far");
     expect(store, "unit", true, "(CPU: box; GPU: far.)");
     add(store, "unit=gpu backend=cuda batch=64 server=far", 900, 2);
-    expect(store, "unit", true,
-           "Take the GPU from batch 64 on: it trains `net` 2.3 × as fast as the CPU at batch 64; "
-           "up to batch 1 the CPU is faster");
+    expect(
+        store, "unit", true,
+        "Up to batch 1 the CPU is faster; take the GPU from batch 64 on: it trains `net` 2.3 × as "
+        "fast at batch 64");
     add(store, "unit=gpu backend=cuda batch=1 server=far", 500, 2);
     expect(store, "unit", true, "The GPU of far trains `net` 2.3 to 5 × as fast as the CPU of box");
     look(store, "", "unit", COMMAND, "prony bench net --phase training --unit cpu,gpu", true);
