@@ -14,14 +14,14 @@ tools/make-records 400 8 >"$folder/made.jsonl"
 "$prony" store create --empty $store
 "$prony" store add "$folder/made.jsonl" $store >/dev/null
 says aligned 'framework    batch  samples/s ' "$prony" query --where model=large --group-by framework $store
-says draws_lines '└──' "$prony" query --where model=large --group-by framework $store
+says draws_lines '+--' "$prony" query --where model=large --group-by framework $store
 says figures_are_grouped '1,494 ' "$prony" query --where model=large --draw none $store
 says rates_have_units ' GB/s' "$prony" query --y byte_rate --where model=vgg16 --aggregate best --draw none $store
-says draws_bars '█' "$prony" query --x framework --y times_floor --aggregate best $store
-case $("$prony" query --draw none $store) in *┤*) held=1 ;; *results*) held=0 ;; *) held=1 ;; esac
+says draws_bars '###' "$prony" query --x framework --y times_floor --aggregate best $store
+case $("$prony" query --draw none $store) in *+--*) held=1 ;; *results*) held=0 ;; *) held=1 ;; esac
 report draws_nothing_more $held 'found a drawing, or no table'
 says says_that_an_axis_is_logarithmic 'batch, log scale' "$prony" query --log xy $store
-says draws_dots_on_a_log_scale '·●' "$prony" query --x framework --log y $store
+says draws_dots_on_a_log_scale '..o ' "$prony" query --x framework --log y $store
 says refuses_another_scale 'expected x, y, xy, none or auto' "$prony" query --log z $store
 says markdown '| batch | throughput |' "$prony" query --format md $store
 says json '"points":[{"group":[],"x":1,' "$prony" query --format json $store

@@ -1,7 +1,9 @@
 /* query_draw.c: see query_draw.h. Bars are made of eighths of a character; lines of the dots of
- * braille characters, two by four in each, with a sign of its own for the points of each series. */
+ * braille characters, two by four in each, with a sign of its own for the points of each series.
+ * Where nobody looks, or the terminal has no such characters, plain ones stand for them. */
 #include "cli/show/query_draw.h"
 
+#include "cli/screen.h"
 #include "cli/show/query_table.h"
 #include "cli/show/wrap.h"
 
@@ -13,7 +15,18 @@
 enum { WIDTH = 100, NARROW = 16, HEIGHT = 16, SIGNS = 8, FIELD = 24, LABEL = 16 };
 static const double WIDE = 16; /* what spans more than this is drawn over its logarithm */
 
-static const char *const signs[SIGNS] = {"●", "■", "▲", "◆", "○", "□", "△", "◇"};
+/* What charts are made of; where drawn characters cannot be shown, letters and strokes. */
+struct pen {
+    const char *signs[SIGNS];
+    const char *tick, *corner, *base, *dot, *path; /* path: before a dot on a logarithmic scale */
+};
+static const struct pen drawn = {{"●", "■", "▲", "◆", "○", "□", "△", "◇"}, "┤", "└", "─", "●", "·"};
+static const struct pen plain = {{"o", "x", "+", "#", "*", "@", "%", "&"}, "|", "+", "-", "o", "."};
+
+static const struct pen *pen_of(void)
+{
+    return screen_has_drawing(stdout) ? &drawn : &plain;
+}
 
 /* Which axes are logarithmic: as was asked for, or those that span much. */
 enum log_choice { LOG_AUTO, LOG_ON, LOG_OFF };
@@ -43,10 +56,11 @@ static int drawing_width(size_t beside)
 static void add_bar(struct text *out, double share, int width)
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    const bool drawing = screen_has_drawing(stdout);
     int steps = (int)lround(fmin(fmax(share, 0), 1) * width * 8);
     for (int i = 0; i < steps / 8; i++)
-        text_add(out, "█");
-    text_add(out, eighths[steps % 8]);
+        text_add(out, drawing ? "█" : "#");
+    text_add(out, drawing ? eighths[steps % 8] : steps % 8 >= 4 ? "#" : "");
 }
 
 struct scale {
@@ -89,8 +103,8 @@ static void add_dot_line(struct text *out, double share, int width)
 {
     int at = (int)lround(fmin(fmax(share, 0), 1) * (width - 1));
     for (int i = 0; i < at; i++)
-        text_add(out, "·");
-    text_add(out, "●");
+        text_add(out, pen_of()->path);
+    text_add(out, pen_of()->dot);
 }
 
 /* The widest name, and the widest figure. */
@@ -183,7 +197,7 @@ static void join(struct canvas *canvas, struct spot from, struct spot to)
 static void add_braille(struct text *out, unsigned char dots)
 {
     const char bytes[] = {(char)0xE2, (char)(0xA0 | dots >> 6), (char)(0x80 | (dots & 0x3F)), 0};
-    text_add(out, dots ? bytes : " ");
+    text_add(out, !dots ? " " : screen_has_drawing(stdout) ? bytes : plain.path);
 }
 
 static void print_canvas(const struct canvas *canvas, const struct metric *metric,
@@ -194,7 +208,7 @@ static void print_canvas(const struct canvas *canvas, const struct metric *metri
     query_figure(&ends[1], metric, y->low);
     for (int row = 0; row < HEIGHT; row++) {
         const char *end = row == 0 ? text_of(&ends[0]) : row + 1 == HEIGHT ? text_of(&ends[1]) : "";
-        text_printf(out, "%*s%s ┤", LABEL - (int)wrap_width(end), "", end);
+        text_printf(out, "%*s%s %s", LABEL - (int)wrap_width(end), "", end, pen_of()->tick);
         for (int column = 0; column < canvas->width; column++) {
             if (canvas->signs[row][column])
                 text_add(out, canvas->signs[row][column]);
@@ -216,9 +230,9 @@ static void print_axis(const struct store_query *query, const struct scale *x, i
     snprintf(low, sizeof low, "%.4g", x->low);
     snprintf(high, sizeof high, "%.4g", x->high);
     snprintf(name, sizeof name, "%s%s", query->x, x->logarithm ? ", log scale" : "");
-    text_printf(out, "%*s└", LABEL + 1, "");
+    text_printf(out, "%*s%s", LABEL + 1, "", pen_of()->corner);
     for (int i = 0; i < width; i++)
-        text_add(out, "─");
+        text_add(out, pen_of()->base);
     int middle = width - (int)strlen(low) - (int)strlen(high);
     int before = (middle - (int)strlen(name)) / 2;
     before = before > 1 ? before : 1;
@@ -260,7 +274,7 @@ static enum status draw_lines(const struct drawing *drawing, struct text *out)
         bool first = i == 0 || !store_same_series(mark, mark - 1, query);
         struct spot spot = spot_of(&canvas, &x, &y, mark, (double)store_mark_number(mark, query));
         series += first;
-        const char *sign = signs[(series - 1) % SIGNS];
+        const char *sign = pen_of()->signs[(series - 1) % SIGNS];
         if (!first)
             join(&canvas, before, spot);
         canvas.signs[HEIGHT - 1 - spot.y / 4][spot.x / 2] = sign;
