@@ -208,7 +208,6 @@ export const exploreTests = {
   async explore_compare_and_scaling_look_sound({ open, picture }) {
     for (const [name, path] of Object.entries({
       explore: "/?view=explorer",
-      facets: `/?y=throughput&x=batch&group=framework,backend&facet=phase&log=xy&${PLAIN}`,
       compare: "/?view=compare",
       scaling: "/?view=scaling",
     }))

@@ -28,6 +28,15 @@ function tooltipOf(sheet: Sheet, series: Series) {
   };
 }
 
+// The axis reaches to the ends of the boxes.
+function withBoxes(sheet: Sheet): Sheet {
+  const points = sheet.points.map((point) => {
+    const [least, , , , largest] = boxOf(point);
+    return { ...point, low: Math.min(point.low, least ?? point.low), high: Math.max(point.high, largest ?? point.high) };
+  });
+  return { ...sheet, points };
+}
+
 export const box: Chart = {
   name: "box",
   title: "Boxes",
@@ -44,7 +53,7 @@ export const box: Chart = {
         axisTick: { show: false },
         splitArea: { show: false },
       },
-      yAxis: { ...yAxis(sheet), scale: true },
+      yAxis: { ...yAxis(withBoxes(sheet)), scale: true },
       series: all.map((series) => ({
         type: "boxplot",
         name: series.name,

@@ -108,18 +108,47 @@ export function isChecked(point: Point): boolean {
 // What marks a point that did not run as its users run it; queryCard says what it means.
 export const HANDICAPPED = "†";
 
-// Where y begins and ends when several charts share it: at a power of ten, or at zero.
-function bounds({ range, scale, logY }: Sheet) {
+const FAR = 2.2; // powers of ten from which on these alone are marked
+
+// Where a logarithmic axis has its marks: at powers of ten, or at 1, 2, 5 where there are few of these.
+export function logMarks(low: number, high: number): number[] {
+  const steps = Math.log10(high / low) > FAR ? [1] : [1, 2, 5];
+  const marks: number[] = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
+    for (const step of steps) marks.push(Number((step * 10 ** power).toPrecision(6)));
+  const first = marks.filter((mark) => mark <= low * 1.0001).length - 1;
+  const last = marks.findIndex((mark) => mark >= high * 0.9999);
+  return marks.slice(Math.max(0, first), last < 0 ? undefined : Math.max(last, first + 1) + 1);
+}
+
+// Where y begins and ends: at marks around the figures, of all charts that share it; else at zero.
+function bounds({ range, points, scale, logY }: Sheet) {
+  const own = points.flatMap(({ y, low, high }) => [y, low, high]);
+  const [low, high] = (range ?? [Math.min(...own), Math.max(...own)]).map((value) => value * scale.factor) as [
+    number,
+    number,
+  ];
+  if (logY && low > 0) {
+    const customValues = logMarks(low, high);
+    return { min: customValues[0], max: customValues[customValues.length - 1], customValues };
+  }
   if (!range) return {};
-  const [low, high] = range.map((value) => value * scale.factor) as [number, number];
-  if (logY && low > 0) return { min: 10 ** Math.floor(Math.log10(low)), max: 10 ** Math.ceil(Math.log10(high)) };
   const step = 10 ** Math.floor(Math.log10(Math.max(high, 1e-12)));
   return { min: Math.min(0, low), max: Math.ceil((high * 1.02) / (step / 2)) * (step / 2) };
 }
 
 export function yAxis(sheet: Sheet) {
   const { y, scale, logY, theme } = sheet;
-  return { ...yAxisOf(theme, `${label(y.key)}${scale.unit ? ` (${scale.unit})` : ""}`, logY), ...bounds(sheet) };
+  const axis = yAxisOf(theme, `${label(y.key)}${scale.unit ? ` (${scale.unit})` : ""}`, logY);
+  const { customValues, ...ends } = bounds(sheet);
+  if (!customValues) return { ...axis, ...ends };
+  return {
+    ...axis,
+    ...ends,
+    axisLabel: { ...axis.axisLabel, customValues },
+    axisTick: { ...axis.axisTick, customValues },
+    splitLine: { ...axis.splitLine, customValues },
+  };
 }
 
 export function xAxis({ x, theme }: Sheet) {

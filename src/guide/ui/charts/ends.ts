@@ -105,7 +105,7 @@ export function endLabels(ends: End[], width: number, theme: Theme): CustomSerie
                 [right - 8, y],
               ],
             },
-            style: { stroke: end.look.colour, fill: "none", lineWidth: 1, opacity: 0.55 },
+            style: { stroke: end.look.colour, fill: "none", lineWidth: 1, lineDash: [1, 4], opacity: 0.8 }, // no data
           },
           signOf(end.look, right - 2, y),
           {

@@ -15,6 +15,11 @@ export interface Ratio {
   a: { id: number };
 }
 
+// Ratios that people think in; those between the ends are marked.
+const MARKS = [
+  0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000,
+];
+
 function colourOf(verdict: string, theme: Theme): string {
   return verdict === "faster" ? theme.good : verdict === "slower" ? theme.bad : theme.faint;
 }
@@ -38,6 +43,7 @@ export function forest(rows: Ratio[], theme: Theme, { width }: Size): EChartsCor
         showMinLabel: false,
         showMaxLabel: false,
         formatter: figure,
+        customValues: MARKS.filter((mark) => mark >= least / 1.05 && mark <= most * 1.05),
       },
     },
     yAxis: {

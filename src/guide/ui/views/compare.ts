@@ -2,6 +2,7 @@
 // ratio, interval and verdict, as the server finds them.
 
 import {
+  addFilters,
   fetchComparison,
   fetchValues,
   type Catalogue,
@@ -22,6 +23,7 @@ import { plotCard } from "../plot";
 import { verdictBadge } from "../record";
 import type { Column } from "../table";
 import { readWords, wordsOf } from "../words";
+import { withSource } from "./explorer_first";
 
 const OWN = ["a", "b", "y", "sort"];
 const CHARTED = 30; // rows at most that are drawn
@@ -64,6 +66,14 @@ function firstQuestion(values: Values): Sides {
     if (one && two) return { a: { [axis]: [one], ...ours }, b: { [axis]: [two] } };
   }
   return { a: {}, b: {} };
+}
+
+// An address without a question begins with one's own results, where these have something to compare.
+async function firstState(given: Filters): Promise<Sides & { filters: Filters }> {
+  const own = await withSource(given);
+  const sides = firstQuestion(await fetchValues(own));
+  if (Object.keys(sides.a).length > 0) return { ...sides, filters: own };
+  return { ...firstQuestion(await fetchValues(given)), filters: given };
 }
 
 const VERDICTS: Record<string, string> = { faster: "good", slower: "bad", same: "even" };
@@ -276,10 +286,11 @@ export const compare: View = {
   title: "Compare",
   async show(asked: Asked): Promise<Content> {
     const { catalogue, parameters } = asked;
-    const filters = filtersOf(parameters, OWN);
-    const [values] = await Promise.all([fetchValues(filters), learnMachines()]);
     const given = parameters.has("a") || parameters.has("b");
-    const sides = given ? readSides(parameters) : firstQuestion(values);
+    const [begin] = await Promise.all([given ? null : firstState(filtersOf(parameters, OWN)), learnMachines()]);
+    const filters = begin?.filters ?? filtersOf(parameters, OWN);
+    const sides = begin ?? readSides(parameters);
+    const values = await fetchValues(filters);
     const state: State = { ...sides, y: parameters.get("y") ?? "time_median", filters };
     const aside = [
       panel(
@@ -321,6 +332,9 @@ export const compare: View = {
           ),
         ),
       );
-    return { title: "Compare", address: withSides(parameters, sides), aside, main };
+    return { title: "Compare", address: addFilters(
+        withSides(new URLSearchParams([...parameters].filter(([key]) => OWN.includes(key))), sides),
+        filters,
+      ), aside, main };
   },
 };

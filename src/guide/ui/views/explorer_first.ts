@@ -40,7 +40,7 @@ function heldAt(values: Values, axis: string): string[] {
 }
 
 // Own results once there are any: those that came with prony are a choice.
-async function withSource(filters: Filters): Promise<Filters> {
+export async function withSource(filters: Filters): Promise<Filters> {
   if (filters.source) return filters;
   const own = { ...filters, source: ["own"] };
   const values = await fetchValues(own);
@@ -55,6 +55,14 @@ function begun(catalogue: Catalogue, status: Status, given: Filters): Filters {
     if (known && !filters[axis] && value !== null && value !== undefined) filters[axis] = [String(value)];
   }
   return filters;
+}
+
+// One series per implementation; where there is but one, per number of threads or precision.
+function groupFor(usual: string[], x: string, values: Values): string[] {
+  const group = usual.filter((axis) => axis !== x);
+  if (group.some((axis) => said(values, axis).length > 1)) return group;
+  const apart = ["threads", "precision"].find((axis) => axis !== x && said(values, axis).length > 1);
+  return apart ? [...group, apart] : group;
 }
 
 // The newest result's phase, unless the other one has so many more that it says more.
@@ -72,9 +80,9 @@ export async function firstState(catalogue: Catalogue, status: Status, given: Fi
   filters = withPhase(filters, await fetchValues(filters), given);
   let values = await fetchValues(filters);
   const x = X.find((axis) => said(values, axis).length > 1 && !given[axis]) ?? state.x;
-  const group = state.group.filter((axis) => axis !== x);
+  const group = groupFor(state.group, x, values);
   for (const axis of HELD) {
-    if (axis === x || filters[axis] || said(values, axis).length < 2) continue;
+    if (axis === x || group.includes(axis) || filters[axis] || said(values, axis).length < 2) continue;
     filters = withFilter(filters, axis, heldAt(values, axis));
     values = await fetchValues(filters);
   }

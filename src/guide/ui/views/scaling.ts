@@ -30,6 +30,7 @@ import {
 } from "../page";
 import { plotCard } from "../plot";
 import type { Column } from "../table";
+import { withSource } from "./explorer_first";
 
 const OWN = ["over", "y", "group", "show", "sort", "all"];
 const OVER = ["threads", "workers", "nodes"];
@@ -146,7 +147,7 @@ function scalingCard(found: Scaling, y: string, show: string, filters: Filters, 
 // result where they were measured with several numbers, else those with most series.
 async function firstFilters(over: string, y: string, asked: Asked): Promise<Filters> {
   const newest = asked.status.newest?.point;
-  const filters: Filters = {};
+  const filters = await withSource({});
   for (const axis of ["model", "server"]) {
     const group = ["server", "model", "phase", "framework", "backend", "batch"];
     const { groups, series } = await fetchScaling(over, y, group, filters);
