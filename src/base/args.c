@@ -210,6 +210,7 @@ enum status args_parse(const struct args *args, int argc, const char *const *arg
             options = false;
         } else if (is_option && (text_equal(word, "--help") || text_equal(word, "-h"))) {
             found->help = true;
+            found->help_all = i + 1 < argc && text_equal(argv[i + 1], "all");
             return STATUS_OK;
         } else if (is_option) {
             TRY(parse_option(args, argc, argv, &i, values, found));
@@ -220,25 +221,21 @@ enum status args_parse(const struct args *args, int argc, const char *const *arg
     return check_positional(args, found);
 }
 
-/* Characters, not bytes: a meaning may hold "…". */
-static int width(const char *string)
-{
-    int count = 0;
-    for (; *string; string++)
-        count += (*string & 0xC0) != 0x80;
-    return count;
-}
-
 static int left_width(const struct arg *arg)
 {
-    return width(arg->name) + (arg->kind == ARG_FLAG ? 0 : 1 + width(arg->meaning));
+    return text_width(arg->name) + (arg->kind == ARG_FLAG ? 0 : 1 + text_width(arg->meaning));
 }
 
-static void add_option(struct text *out, int column, const struct arg *arg)
+/* Its help begins in a column of its own, also where the lines go on. */
+static void add_option(struct text *out, int column, int width, const struct arg *arg)
 {
-    bool flag = arg->kind == ARG_FLAG;
-    text_printf(out, "  --%s%s%s%*s  %s\n", arg->name, flag ? "" : " ", flag ? "" : arg->meaning,
-                column - left_width(arg), "", arg->help);
+    enum { BEFORE = 4, BETWEEN = 2 }; /* "  --", and before the help */
+    const bool flag = arg->kind == ARG_FLAG;
+    const int indent = BEFORE + column + BETWEEN;
+    text_printf(out, "  --%s%s%s%*s  ", arg->name, flag ? "" : " ", flag ? "" : arg->meaning,
+                column - left_width(arg), "");
+    text_add_wrapped(out, arg->help, indent, indent, width);
+    text_add_char(out, '\n');
 }
 
 void args_summary(const struct args *args, struct text *out)
@@ -248,19 +245,110 @@ void args_summary(const struct args *args, struct text *out)
         args->add_summary(out);
 }
 
-void args_help(const struct args *args, struct text *out)
+/* The next word of a list, and its length; NULL: there is none. */
+static const char *next_word(const char *list, size_t *length)
 {
-    const struct arg help = {.name = "help", .kind = ARG_FLAG, .help = "show this text"}, *arg;
+    list += strspn(list, " ");
+    *length = strcspn(list, " ");
+    return *length ? list : NULL;
+}
+
+static size_t args_count(const struct args *args)
+{
+    size_t count = 0;
+    while (args_at(args, count))
+        count++;
+    return count;
+}
+
+/* Which options are shown, by number; how many. */
+static size_t choose(const struct args *args, bool all, size_t shown[ARGS_MOST])
+{
+    enum { OFTEN = 10 };
+    const size_t count = args_count(args);
+    size_t used = 0, length;
+    if (!all && count > ARGS_FEW && args->often) {
+        for (const char *word = args->often; (word = next_word(word, &length)); word += length) {
+            size_t i = find_arg(args, word, length);
+            if (i < ARGS_MOST && used < ARGS_MOST)
+                shown[used++] = i;
+        }
+        return used;
+    }
+    for (size_t i = 0; i < count && (all || count <= ARGS_FEW || i < OFTEN); i++)
+        shown[used++] = i;
+    return used;
+}
+
+static void add_options(const struct args *args, bool all, int width, struct text *out)
+{
+    const struct arg help = {.name = "help", .kind = ARG_FLAG, .help = "show this text"};
+    const size_t count = args_count(args);
+    size_t shown[ARGS_MOST];
+    const size_t used = choose(args, all, shown);
     int column = left_width(&help);
-    for (size_t i = 0; (arg = args_at(args, i)); i++)
-        if (left_width(arg) > column)
-            column = left_width(arg);
-    text_printf(out, "usage: %s %s\n\n", args->command, args->usage);
-    args_summary(args, out);
-    text_add(out, "\n\noptions:\n");
-    for (size_t i = 0; (arg = args_at(args, i)); i++)
-        add_option(out, column, arg);
-    add_option(out, column, &help);
+    for (size_t i = 0; i < used; i++)
+        if (left_width(args_at(args, shown[i])) > column)
+            column = left_width(args_at(args, shown[i]));
+    text_add(out, used < count ? "\noptions that people use most:\n" : "\noptions:\n");
+    for (size_t i = 0; i < used; i++)
+        add_option(out, column, width, args_at(args, shown[i]));
+    if (used == count)
+        add_option(out, column, width, &help);
+    else
+        text_printf(out, "\n%zu more: %s --help all\n", count - used, args->command);
+}
+
+/* Where a line that is too long is best broken: before an option. 0: nowhere. */
+static size_t example_break(const char *line, size_t length, int width)
+{
+    size_t best = 0;
+    for (size_t i = 1; i + 3 < length && (int)i + 2 <= width; i++)
+        if (memcmp(line + i, " --", 3) == 0)
+            best = i;
+    return best;
+}
+
+/* Lines that can be pasted: one that is too long goes on after a backslash. */
+static void add_examples(const char *lines, int width, struct text *out)
+{
+    enum { INDENT = 2, DEEPER = 6 };
+    for (size_t length; *lines; lines += length + (lines[length] == '\n')) {
+        lines += strspn(lines, " ");
+        length = strcspn(lines, "\n");
+        int indent = INDENT;
+        size_t left = length;
+        const char *at = lines;
+        for (size_t cut;
+             (int)left > width - indent && (cut = example_break(at, left, width - indent)) > 0;
+             indent = DEEPER) {
+            text_printf(out, "%*s%.*s \\\n", indent, "", (int)cut, at);
+            at += cut + 1;
+            left -= cut + 1;
+        }
+        text_printf(out, "%*s%.*s\n", indent, "", (int)left, at);
+    }
+}
+
+void args_help(const struct args *args, const char *title, bool all, int width, struct text *out)
+{
+    static const char usage[] = "usage: ";
+    struct text summary = {0}, line = {0};
+    text_printf(&line, "%s: %s", args->command, title);
+    text_add_wrapped(out, text_of(&line), 0, 2, width);
+    text_add_char(out, '\n');
     if (args->examples)
-        text_printf(out, "\nexamples:\n%s", args->examples);
+        add_examples(args->examples, width, out);
+    text_clear(&line);
+    text_printf(&line, "%s %s", args->command, args->usage);
+    text_printf(out, "\n%s", usage);
+    text_add_wrapped(out, text_of(&line), (int)sizeof usage - 1, (int)sizeof usage - 1, width);
+    text_add(out, "\n\n");
+    args_summary(args, &summary);
+    text_add_wrapped(out, text_of(&summary), 0, 0, width);
+    text_add_char(out, '\n');
+    add_options(args, all, width, out);
+    out->failed |= summary.failed || line.failed;
+    text_free(&summary);
+    text_free(&line);
 }

@@ -62,7 +62,8 @@ struct args {
     const char *usage;                  /* "NETWORK DATA [options]" */
     const char *summary;                /* a sentence or two … */
     void (*add_summary)(struct text *); /* … and what is only known when it runs; or NULL */
-    const char *examples;               /* lines for the end of --help, or NULL */
+    const char *examples;               /* lines of commands, or NULL */
+    const char *often; /* options that people use most: "batch phase …"; or NULL */
     struct {
         const struct arg *rows; /* NULL: there are no more */
         size_t offset;          /* of the struct that they fill in the command's own */
@@ -74,7 +75,8 @@ struct args_found {
     const char **positional; /* room for argc pointers, given by the caller */
     int count;               /* of those there are */
     uint64_t given;          /* bit i: the i-th option was there */
-    bool help;               /* --help or -h was there: print args_help and stop */
+    bool help;               /* --help or -h was there: print args_help and stop … */
+    bool help_all;           /* … with every option: --help all */
 };
 
 /* The i-th option; NULL: there are no more. */
@@ -86,7 +88,11 @@ bool args_given(const struct args *args, const struct args_found *found, const c
 void args_defaults(const struct args *args, void *values); /* alone */
 enum status args_parse(const struct args *args, int argc, const char *const *argv, void *values,
                        struct args_found *found);
-void args_help(const struct args *args, struct text *out);
+
+/* Help, in lines of at most `width` characters: what it is for (`title`), examples, the usage, and
+ * the options that people use most, or all of them. */
+enum { ARGS_FEW = 14 }; /* so many are shown without being asked for */
+void args_help(const struct args *args, const char *title, bool all, int width, struct text *out);
 void args_summary(const struct args *args, struct text *out);
 
 #endif

@@ -241,6 +241,49 @@ size_t text_utf8(const char *bytes, size_t length)
     return size;
 }
 
+int text_width(const char *string)
+{
+    int count = 0;
+    for (; *string; string++)
+        count += (*string & 0xC0) != 0x80;
+    return count;
+}
+
+/* Of the first bytes only. */
+static int word_width(const char *word, size_t length)
+{
+    int count = 0;
+    for (size_t i = 0; i < length; i++)
+        count += (word[i] & 0xC0) != 0x80;
+    return count;
+}
+
+void text_add_wrapped(struct text *text, const char *string, int at, int indent, int width)
+{
+    static const char blanks[] = " \t\n";
+    bool first = true;
+    while (*string) {
+        const size_t gap = strspn(string, blanks);
+        const char *line = memchr(string, '\n', gap);
+        const bool paragraph = line && memchr(line + 1, '\n', gap - (size_t)(line + 1 - string));
+        const size_t length = strcspn(string + gap, blanks);
+        const int wide = word_width(string + gap, length);
+        if (!length)
+            break;
+        if (!first && (paragraph || at + 1 + wide > width)) {
+            text_printf(text, "%s%*s", paragraph ? "\n\n" : "\n", indent, "");
+            at = indent;
+        } else if (!first) {
+            text_add_char(text, ' ');
+            at++;
+        }
+        text_add_bytes(text, string + gap, length);
+        at += wide;
+        string += gap + length;
+        first = false;
+    }
+}
+
 void text_add_word(struct text *text, const char *word)
 {
     bool plain = *word;

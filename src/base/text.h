@@ -47,6 +47,14 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
  * there is not UTF-8 (cut short, overlong, a surrogate, above U+10FFFF). `length` is at least 1. */
 size_t text_utf8(const char *bytes, size_t length);
 
+/* How many characters a terminal shows of it: bytes of UTF-8 that begin one. */
+int text_width(const char *string);
+
+/* Adds the words of `string` in lines of at most `width` characters: the first goes on at column
+ * `at`, the others begin after `indent` blanks. An empty line in it stays one; other line ends are
+ * blanks. Ends without a newline. */
+void text_add_wrapped(struct text *text, const char *string, int at, int indent, int width);
+
 /* Adds a word of a shell's command: as it is, or in quotes where that is needed. */
 void text_add_word(struct text *text, const char *word);
 

@@ -99,13 +99,28 @@ enum status cli_keep_data(const char *out, const char *data)
 
 static void print_usage(FILE *out)
 {
-    fputs("prony measures what a neural network really delivers: how fast it trains and predicts\n"
-          "on this machine, how far that is from what the hardware allows, and why.\n\n"
-          "usage: prony COMMAND [arguments]\n\n",
+    static const char *const lines[] = {
+#define GROUP(title) title,
+#define COMMAND(name) NULL,
+#include "cli/commands.def"
+    };
+    fputs("prony measures what a neural network really delivers: how fast it trains and\n"
+          "predicts here, how far that is from what the hardware allows, and why.\n\n"
+          "  prony machine                         what this machine is\n"
+          "  prony bench large --batch 1,10,64     how fast a network is, in three batches\n"
+          "  prony train small iris                train a network, see its accuracy\n",
           out);
-    for (int i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-10s %s\n", command_name(cli_commands[i]), cli_commands[i]->summary);
-    fputs("\nprony COMMAND --help says more. A first try: prony train small iris\n", out);
+    int command = 0;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        if (lines[i]) {
+            fprintf(out, "\n%s\n", lines[i]);
+            continue;
+        }
+        fprintf(out, "  %-11s %s\n", command_name(cli_commands[command]),
+                cli_commands[command]->summary);
+        command++;
+    }
+    fputs("\nusage: prony COMMAND [arguments]; prony COMMAND --help says more\n", out);
 }
 
 /* The folder the executable is in: plugins lie beside it. */
@@ -119,10 +134,11 @@ static enum status find_folder(char *folder, size_t size)
     return STATUS_OK;
 }
 
-static void print_help(const struct args *args)
+static void print_help(const struct command *command, bool all)
 {
+    const int width = screen_width(stdout) < SCREEN_USUAL ? screen_width(stdout) : SCREEN_USUAL;
     struct text text = {0};
-    args_help(args, &text);
+    args_help(&command->args, command->summary, all, width, &text);
     fputs(text_of(&text), stdout);
     text_free(&text);
 }
@@ -156,7 +172,7 @@ static enum status run_with(struct cli *cli, const struct command *command, int 
     TRY(args_parse(cli->args, argc, argv, options, &cli->found));
     if (!cli->found.help)
         return command->run(cli, options);
-    print_help(cli->args);
+    print_help(command, cli->found.help_all);
     return STATUS_OK;
 }
 
@@ -261,8 +277,8 @@ int main(int argc, char **argv)
     catch_signals();
 
     if (argc < 2) {
-        print_usage(stderr);
-        return 2;
+        print_usage(stdout);
+        return end(STATUS_OK);
     }
     bool help = !strcmp(argv[1], "help");
     if ((help && argc == 2) || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
@@ -280,7 +296,9 @@ int main(int argc, char **argv)
         return end(cli_explain_term(name));
     if (index == COMMANDS)
         return unknown_command(name);
-    if (help)
-        return end(run_command(cli_commands[index], 2, (const char *const[]){name, "--help"}));
+    if (help) {
+        const char *const words[] = {name, "--help", argc > 3 ? argv[3] : ""};
+        return end(run_command(cli_commands[index], 3, words));
+    }
     return end(run_command(cli_commands[index], argc - 1, (const char *const *)argv + 1));
 }

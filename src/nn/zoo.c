@@ -109,23 +109,23 @@ static enum status unknown_network(const char *spec)
 {
     char names[NAMES_MOST][32];
     const char *pointers[NAMES_MOST];
-    struct text known = {0};
     size_t count = 0;
     for (const struct embedded *file = zoo_files; file->name && count < NAMES_MOST; file++) {
         snprintf(names[count], sizeof *names, "%.*s", (int)(strlen(file->name) - strlen(".net")),
                  file->name);
-        text_printf(&known, "%s, ", names[count]);
         pointers[count] = names[count];
         count++;
     }
     const char *near = text_nearest(spec, pointers, count);
     enum status status =
-        near ? status_fail(STATUS_INPUT, __FILE__, __LINE__,
-                           "there is no network '%s'; did you mean '%s'?", spec, near)
-             : status_fail(STATUS_INPUT, __FILE__, __LINE__,
-                           "there is no network '%s'; expected %smlp:4-16-3, or the path of a file",
-                           spec, text_of(&known));
-    text_free(&known);
+        near
+            ? status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                          "there is no network '%s'; did you mean '%s'? (prony networks lists all)",
+                          spec, near)
+            : status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                          "there is no network '%s'; expected one that prony networks lists, "
+                          "mlp:4-16-3, or the path of a file",
+                          spec);
     return status;
 }
 

@@ -203,10 +203,71 @@ TEST(help_stops_the_reading)
     CHECK(!f.found.help);
 }
 
+TEST(help_of_everything_is_asked_for)
+{
+    struct fixture f;
+    CHECK_OK(parse(&f, WORDS("--help", "all")));
+    CHECK(f.found.help && f.found.help_all);
+    CHECK_OK(parse(&f, WORDS("--help", "batch")));
+    CHECK(f.found.help && !f.found.help_all);
+}
+
+enum { MANY = ARGS_FEW + 2 };
+struct many {
+    bool flags[MANY];
+};
+static const struct arg many_rows[] = {
+#define FLAG(n, word)                                                                              \
+    {                                                                                              \
+        .name = word, .kind = ARG_FLAG, .offset = n, .bytes = sizeof(bool), .help = "a flag " word \
+    }
+    FLAG(0, "a"),  FLAG(1, "b"),  FLAG(2, "c"),  FLAG(3, "d"),  FLAG(4, "e"),  FLAG(5, "f"),
+    FLAG(6, "g"),  FLAG(7, "h"),  FLAG(8, "i"),  FLAG(9, "j"),  FLAG(10, "k"), FLAG(11, "l"),
+    FLAG(12, "m"), FLAG(13, "n"), FLAG(14, "o"), FLAG(15, "p"), ARG_END,
+};
+
+TEST(help_shows_few_of_many)
+{
+    struct args many = {.command = "prony many", .usage = "", .summary = "Many."};
+    struct text found = {0};
+    many.lists[0].rows = many_rows;
+    many.often = "p b";
+    args_help(&many, "have many", false, 80, &found);
+    CHECK(strstr(text_of(&found), "  --p     a flag p\n  --b     a flag b\n\n14 more: prony many"));
+    CHECK(!strstr(text_of(&found), "--a "));
+    text_clear(&found);
+    args_help(&many, "have many", true, 80, &found);
+    CHECK(strstr(text_of(&found), "--a ") && strstr(text_of(&found), "--o "));
+    CHECK(!strstr(text_of(&found), "more:"));
+    text_clear(&found);
+    many.often = NULL;
+    args_help(&many, "have many", false, 80, &found);
+    CHECK(strstr(text_of(&found), "--j ") && !strstr(text_of(&found), "--k "));
+    text_free(&found);
+}
+
+/* No line is wider, and a command that is broken can still be pasted. */
+TEST(help_fits_its_width)
+{
+    struct args long_one = train;
+    struct text found = {0};
+    long_one.examples =
+        "prony train small iris --epochs 100 --rate 0.5 --out trained.safetensors\n";
+    args_help(&long_one, "learn from data, so that it can be told afterwards", false, 44, &found);
+    int column = 0;
+    for (const char *at = text_of(&found); *at; at++) {
+        column = *at == '\n' ? 0 : column + ((*at & 0xC0) != 0x80);
+        CHECK(column <= 44);
+    }
+    CHECK(strstr(text_of(&found), "  prony train small iris --epochs 100 \\\n"
+                                  "      --rate 0.5 --out trained.safetensors\n"));
+    text_free(&found);
+}
+
 TEST(help_is_as_agreed)
 {
     struct text found = {0}, expected = {0};
-    args_help(&train, &found);
+    args_help(&train, "learn from data", false, 80, &found);
     CHECK_OK(file_read("tests/golden/args_help.txt", 10000, &expected));
     CHECK_EQUAL_TEXT(text_of(&found), text_of(&expected));
     text_free(&found);

@@ -6,6 +6,24 @@
 
 #include <stdint.h>
 
+TEST(words_are_wrapped)
+{
+    struct text text = {0};
+    text_add_wrapped(&text, "one two\nthree  four", 0, 2, 9);
+    CHECK_EQUAL_TEXT(text_of(&text), "one two\n  three\n  four");
+    text_clear(&text);
+    text_add_wrapped(&text, "µµµ µµµ µ\n\nend ", 3, 0, 10);
+    CHECK_EQUAL_TEXT(text_of(&text), "µµµ µµµ\nµ\n\nend");
+    text_clear(&text);
+    text_add_wrapped(&text, "a word_that_is_too_long b", 0, 1, 5);
+    CHECK_EQUAL_TEXT(text_of(&text), "a\n word_that_is_too_long\n b");
+    text_clear(&text);
+    text_add_wrapped(&text, " ", 0, 1, 5);
+    CHECK_EQUAL_TEXT(text_of(&text), "");
+    text_free(&text);
+    CHECK(text_width("8×7 …") == 5);
+}
+
 TEST(grows)
 {
     struct text text = {0};

@@ -7,7 +7,8 @@ quick="--seconds 0.1"
 expect helps 0 'prony bench small large --phase training,inference' "$prony" bench --help
 expect prints_a_table 0 'samples/s' "$prony" bench small $quick
 expect checks_what_it_times 0 'correct' "$prony" bench small --phase training,inference $quick
-expect has_a_flag_for_every_axis 0 '--scenario' "$prony" bench --help
+expect has_a_flag_for_every_axis 0 '--scenario' "$prony" bench --help all
+expect helps_with_few_flags_first 0 'more: prony bench --help all' "$prony" help bench
 if ! "$prony" bench small --unit gpu --seconds 0.01 2>&1 | grep -q 'correct'; then # without a GPU
     expect offers_no_precision_of_a_gpu 1 '--precision bf16: only backends of a GPU compute in it: ' \
         "$prony" bench small --precision bf16,fp16 --batch 1-64*2 $quick

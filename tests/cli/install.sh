@@ -19,10 +19,10 @@ done
 
 # Every command and every option it has is in the manual page.
 page=$(sed 's/\\-/-/g' "$prefix/share/man/man1/prony.1")
-commands=$("$prony" help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p')
+commands=$("$prony" help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
 for command in $commands; do
     holds "manual_has_$command" "$page" ".SS prony $command"
-    for option in $("$prony" "$command" --help | sed -n 's/^  --\([a-z0-9_-]*\).*/\1/p'); do
+    for option in $("$prony" "$command" --help all | sed -n 's/^  --\([a-z0-9_-]*\).*/\1/p'); do
         case $option:$page in help:* | *"--$option"*) ;; *) holds manual "$page" "--$option" ;; esac
     done
 done

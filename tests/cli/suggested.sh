@@ -7,7 +7,7 @@ suite=suggested
 # Flags of each command, from its help.
 commands=$("$prony" help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
 for command in $commands; do
-    "$prony" "$command" --help 2>&1 | grep -oE -- '--[a-z][a-z-]*' | sed "s/^/$command /"
+    "$prony" "$command" --help all 2>&1 | grep -oE -- '--[a-z][a-z-]*' | sed "s/^/$command /"
 done | sort -u >"$folder/flags"
 # The page's colours have such names, too.
 find src/guide/ui -name node_modules -prune -o -name '*.css' -exec cat {} + |

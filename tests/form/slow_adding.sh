@@ -131,7 +131,7 @@ says its_arguments_are_checked "found '2', but square takes 0 arguments" \
 
 # The axis.
 bench="$prony bench small --backend ref --seconds 0.2"
-says the_axis_is_a_flag 'the colour of the machine' "$prony" bench --help
+says the_axis_is_a_flag 'the colour of the machine' "$prony" bench --help all
 says the_axis_is_a_json_key '"colour":"red"' $bench --colour red --format json
 says the_axis_has_a_default '"colour":"green"' $bench --format json
 says the_axis_has_choices green $bench --colour blue
@@ -147,7 +147,7 @@ fi
 says records_still_work ' 0 failed' "$build/tests/test_record"
 
 # The setting.
-says the_setting_is_a_flag 'have the rows in the same order' "$prony" train --help
+says the_setting_is_a_flag 'have the rows in the same order' "$prony" train --help all
 says the_setting_has_a_range '--unmixed: found "0", expected' "$prony" train small iris --unmixed 0
 says it_is_trained_with 'test accuracy' "$prony" train small iris --epochs 2 --unmixed 2 --out unmixed.st
 says it_makes_a_difference differ sh -c \

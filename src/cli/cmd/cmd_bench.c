@@ -157,13 +157,17 @@ const struct command cmd_bench = {
                  "numbers also ranges\n(1-8, 16-256*2); the product is run, and who computes "
                  "(framework, backend, threads) takes turns.",
              .examples =
-                 "  prony bench small\n"
-                 "  prony bench small large --phase training,inference --batch 1,3,10\n"
-                 "  prony bench small --framework prony,python-list,numpy --out results.jsonl\n"
-                 "  prony bench fcn,lenet --batch 1-256*2 --skip 'backend=ref batch=64-256*2'\n"
-                 "  prony bench large --against ../before/build/prony --fail-if-slower 5%\n"
-                 "  prony bench --kernels dense conv --backend simd --threads 1,2\n"
-                 "  prony bench large fcn --find-crossover\n",
+                 "  prony bench large --batch 1,10,64                # three batches\n"
+                 "  prony bench small large --phase training,inference\n"
+                 "  prony bench model.onnx --framework prony,pytorch # your model, beside another\n"
+                 "  prony bench large --against ../old/build/prony   # two builds, with a verdict\n"
+                 "  prony bench large --against ../old/build/prony --fail-if-slower 5%\n"
+                 "  prony bench small --framework prony,numpy --out results.jsonl\n"
+                 "  prony bench fcn --batch 1-256*2 --skip 'backend=ref batch=64-256*2'\n"
+                 "  prony bench --kernels dense conv --threads 1,2   # kernels by themselves\n"
+                 "  prony bench large fcn --find-crossover           # when is the GPU faster?\n",
+             .often = "batch phase framework backend threads unit precision seconds against out "
+                      "store",
              .lists = {{request_flags, offsetof(struct bench_flags, request)},
                        {rows, 0},
                        {output_flags, offsetof(struct bench_flags, output)}},

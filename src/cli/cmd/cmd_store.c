@@ -447,16 +447,16 @@ const struct command cmd_store = {
                   "| vacuum | create [options]",
          .summary = "Keeps records of benchmarks in a file that can be asked about.",
          .examples =
-             "  prony store add results.jsonl        file what a bench wrote; again is harmless\n"
-             "  prony store add hyperfine.json       also llama-bench's, google-benchmark's, DLBS logs\n"
+             "  prony store add results.jsonl        # what a bench wrote; again does no harm\n"
+             "  prony store add hyperfine.json       # also llama-bench, DLBS logs …\n"
              "  ssh box prony bench small --format json | prony store add -\n"
              "  prony store list --where 'model=small batch=1,10' --limit 20\n"
-             "  prony store show 17                  one record, whole\n"
+             "  prony store show 17                  # one record, whole\n"
              "  prony store export --format csv > all.csv\n"
-             "  prony store merge colleague.db        everything another store has\n"
-             "  prony store remove 17 18             also with --where, for all that it leaves\n"
-             "  prony store check --repair           make the columns anew from the records\n"
-             "  prony store create --empty           without the results that come with prony\n",
+             "  prony store merge colleague.db       # everything another store has\n"
+             "  prony store remove 17 18             # also with --where, for all that it leaves\n"
+             "  prony store check --repair           # make the columns anew from the records\n"
+             "  prony store create --empty           # without the results that come with prony\n",
          .lists = {{rows, 0}},
          .least = 1,
          .most = -1},

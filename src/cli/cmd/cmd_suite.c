@@ -1,193 +1,21 @@
-/* cmd_suite.c: prony suite: a text of which each line is the arguments of one `prony bench`.
- *
- * Blank lines and lines that begin with a '#', after blanks or not, are passed over; a line that
- * starts with "--" holds options of the suite itself. All lines are read and checked before the
- * first is run. What the output holds already is not measured again. */
-#include "base/embed.h"
+/* cmd_suite.c: prony suite: runs the lines of a suite (suite_file.h), all of which are read and
+ * checked before the first is run. What the output holds already is not measured again. */
 #include "base/file.h"
-#include "base/trust.h"
 #include "cli/bench_run.h"
-
-#include <stdio.h>
-#include <string.h>
-
-extern const struct embedded suite_files[];
-
-enum { SUITE_BYTES = 1 << 20, LINES_MOST = 1000, WORDS_MOST = 200, NAMES_MOST = 64 };
-static const char suffix[] = ".suite";
-
-struct suite {
-    struct arena arena;
-    const char *name;
-    struct bench_request *requests[LINES_MOST];
-    int count;
-    struct output_flags output;  /* of the command line */
-    struct output_flags written; /* of the suite's own lines */
-    double seconds;              /* instead of what the lines say; 0: as they say */
-    const char *unit;            /* of the lines that say none; NULL: the usual one */
-};
-
-/* Splits a line at blanks; what is in '…' or "…" stays together. */
-static enum status split_words(struct suite *suite, const char *line, const char **words,
-                               int *count)
-{
-    *count = 1; /* the first is the command's name */
-    for (const char *at = line + strspn(line, " \t"); *at; at += strspn(at, " \t")) {
-        struct text word = {0};
-        for (; *at && *at != ' ' && *at != '\t'; at++) {
-            const char *end = *at == '\'' || *at == '"' ? strchr(at + 1, *at) : NULL;
-            if (end)
-                text_add_bytes(&word, at + 1, (size_t)(end - at - 1));
-            else
-                text_add_char(&word, *at);
-            at = end ? end : at;
-        }
-        words[*count] = arena_text(&suite->arena, text_of(&word));
-        text_free(&word);
-        NEED(words[*count]);
-        if (++*count == WORDS_MOST)
-            FAIL(STATUS_INPUT, "found more than %d words in a line", WORDS_MOST);
-    }
-    return STATUS_OK;
-}
-
-/* A line that measures: what `prony bench` takes but for where its records go. */
-static const struct args line_args = {.command = "prony bench",
-                                      .lists = {{request_flags, 0}},
-                                      .least = 1,
-                                      .most = -1};
-
-static enum status read_bench(struct suite *suite, int line, int argc, const char *const *argv)
-{
-    struct args_found *said;
-    struct bench_request *request = arena_alloc(&suite->arena, sizeof *request);
-    const char **models = arena_array(&suite->arena, (size_t)argc, sizeof *models);
-    if (!request || !models || suite->count == LINES_MOST)
-        FAIL(STATUS_INPUT, "it is too long");
-    NEED(said = arena_alloc(&suite->arena, sizeof *said));
-    said->positional = models;
-    request->args = &line_args;
-    request->said = said;
-    NEED(request->place = arena_format(&suite->arena, "%s:%d", suite->name, line));
-    TRY(args_parse(&line_args, argc, argv, request, said));
-    if (suite->seconds > 0)
-        request->seconds = suite->seconds;
-    suite->requests[suite->count++] = request;
-    return bench_request_sweep(request, models, said->count, &suite->arena);
-}
-
-/* A line that says neither where it runs nor by what runs on the suite's unit. */
-static void add_unit(const struct suite *suite, const char **words, int *count)
-{
-    for (int i = 1; i < *count; i++)
-        if (text_starts(words[i], "--unit") || text_starts(words[i], "--backend"))
-            return;
-    words[(*count)++] = "--unit";
-    words[(*count)++] = suite->unit;
-}
-
-static enum status read_own(struct suite *suite, int argc, const char *const *argv)
-{
-    static const struct args own = {.command = "prony suite", .lists = {{output_flags, 0}}};
-    struct args_found found = {0};
-    return args_parse(&own, argc, argv, &suite->written, &found);
-}
-
-static enum status read_lines(struct suite *suite, const char *text)
-{
-    const char *words[WORDS_MOST + 2]; /* and the suite's unit */
-    int number = 1, count;
-
-    for (const char *at = text; *at; number++) {
-        size_t length = strcspn(at, "\r\n");
-        char *line = arena_bytes(&suite->arena, at, length);
-        NEED(line);
-        at += length;
-        at += *at == '\r';
-        at += *at == '\n';
-        if (line[strspn(line, " \t")] == '#')
-            continue;
-        enum status status = split_words(suite, line, words, &count);
-        words[0] = "prony bench";
-        if (status == STATUS_OK && count > 1 && suite->unit && !text_starts(words[1], "--"))
-            add_unit(suite, words, &count);
-        if (status == STATUS_OK && count > 1)
-            status = text_starts(words[1], "--") ? read_own(suite, count, words)
-                                                 : read_bench(suite, number, count, words);
-        if (status != STATUS_OK)
-            return status_prefix(status, "%s:%d", suite->name, number);
-    }
-    return STATUS_OK;
-}
-
-static const struct embedded *find_suite(const char *name)
-{
-    for (const struct embedded *file = suite_files; file->name; file++) {
-        size_t length = strlen(file->name) - strlen(suffix);
-        if (strlen(name) == length && strncmp(file->name, name, length) == 0)
-            return file;
-    }
-    return NULL;
-}
-
-/* Those that ship: each name, and all of them as "batch, choosing, …". */
-static enum status list_suites(struct arena *arena, const char *names[NAMES_MOST], size_t *count,
-                               const char **all)
-{
-    *count = 0;
-    *all = "";
-    for (const struct embedded *file = suite_files; file->name && *count < NAMES_MOST; file++) {
-        const char *name = arena_bytes(arena, file->name, strlen(file->name) - strlen(suffix));
-        NEED(name);
-        NEED(*all = arena_format(arena, "%s%s%s", *all, *count ? ", " : "", name));
-        names[(*count)++] = name;
-    }
-    return STATUS_OK;
-}
-
-static enum status unknown_suite(struct arena *arena, const char *name)
-{
-    const char *names[NAMES_MOST], *all;
-    size_t count;
-    TRY(list_suites(arena, names, &count, &all));
-    const char *near = text_nearest(name, names, count);
-    if (near)
-        FAIL(STATUS_INPUT, "there is no suite '%s'; did you mean '%s'?", name, near);
-    FAIL(STATUS_INPUT, "there is no suite '%s'; expected %s or the path of a file", name, all);
-}
-
-static enum status read_suite(struct suite *suite)
-{
-    const struct embedded *file = find_suite(suite->name);
-    struct text text = {0};
-    if (file)
-        return read_lines(suite, (const char *)file->bytes);
-    if (!file_exists(suite->name))
-        return unknown_suite(&suite->arena, suite->name);
-    char real[PATH_MAX];
-    TRY(trust_check(suite->name, real)); /* it says what is run */
-    enum status status = file_read(real, SUITE_BYTES, &text);
-    if (status == STATUS_OK && strlen(text_of(&text)) != text.length)
-        status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
-                             "%s: found byte 0x00, expected lines of text", suite->name);
-    if (status == STATUS_OK)
-        status = read_lines(suite, text_of(&text));
-    text_free(&text);
-    return status;
-}
+#include "cli/suite_file.h"
 
 static enum status run_suite(const struct cli *cli, struct suite *suite)
 {
     struct bench_output output = {0};
 
-    TRY(read_suite(suite));
+    TRY(suite_read(suite));
     if (!suite->output.format)
         suite->output.format = suite->written.format;
     if (!suite->output.file)
         suite->output.file = suite->written.file;
     if (!suite->output.store)
         suite->output.store = suite->written.store;
-    if (!find_suite(suite->name))
+    if (!suite_ships(suite->name))
         TRY(file_check_apart(suite->output.file, suite->name));
     enum status status = bench_output_open(&output, &suite->output);
     if (status == STATUS_OK)
@@ -200,10 +28,11 @@ static enum status run_suite(const struct cli *cli, struct suite *suite)
 static void add_names(struct text *out)
 {
     struct arena arena = {0};
-    const char *names[NAMES_MOST], *all;
-    size_t count;
-    if (list_suites(&arena, names, &count, &all) == STATUS_OK)
-        text_printf(out, "%s.", all);
+    const char *names[SUITE_NAMES];
+    size_t count = 0;
+    if (suite_names(&arena, names, &count) == STATUS_OK)
+        for (size_t i = 0; i < count; i++)
+            text_printf(out, "%s%s", names[i], i + 1 < count ? ", " : ".");
     arena_free(&arena);
 }
 

@@ -555,6 +555,7 @@ const struct command cmd_train = {
                  "prony train mlp:64-16-64 digits --recipe autoencoder\n"
                  "prony train vae.net rows.csv --label none\n"
                  "prony train lenet mnist --until accuracy=0.985 --out lenet.safetensors\n",
+             .often = "epochs batch rate optimiser target fill drop until threads out resume",
              .lists = {{rows, 0}},
              .least = 2,
              .most = 2},
