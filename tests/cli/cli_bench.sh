@@ -203,7 +203,7 @@ printf 'small --seconds 0.05\n\0small --batch 3 --seconds 0.05\n' >"$folder/nul.
 expect reads_text_only 2 'found byte 0x00' "$prony" suite "$folder/nul.suite"
 expect knows_its_suites 2 "did you mean 'demo'?" "$prony" suite dmo
 expect names_its_suites 0 'Those that ship: batch, ' "$prony" suite --help
-expect ships_suites 2 'toyneuralnet' "$prony" suite nothing-of-the-kind
+expect ships_suites 2 'one that prony suites lists' "$prony" suite nothing-of-the-kind
 expect numbers_tests 0 '| 1 | small, training, batch 1: prony ref on CPU | time taken for training=' \
     "$prony" bench small --backend ref --format tests $quick
 expect says_what_is_not_checked 0 'measured once' \
