@@ -408,6 +408,14 @@ static enum status walk_group(struct walk *walk, const struct point *point)
                : group_run(walk->bench, &walk->workload, walk->group, walk->group_count);
 }
 
+/* What comes as an ONNX file was trained elsewhere: unless something is asked for, it predicts. */
+static void walk_phase(const struct walk *walk, struct point *point)
+{
+    if (walk->sweep->lists[AXIS_phase].count == 0 && task_onnx_end(point->model) &&
+        !point_is(point, CHOICE_scenario_target))
+        point_choose(point, CHOICE_phase_inference);
+}
+
 /* Goes through the values of the axes from `axis` on: first those that make groups apart, then,
  * within a group, those that take turns. */
 static enum status walk_axes(struct walk *walk, struct point *point, int axis, bool within)
@@ -428,6 +436,7 @@ static enum status walk_axes(struct walk *walk, struct point *point, int axis, b
     if (within)
         return walk_gather(walk, point);
     struct point inner = *point;
+    walk_phase(walk, &inner);
     enum status status = walk_open(walk, &inner);
     if (status == STATUS_OK)
         status = walk_group(walk, &inner);

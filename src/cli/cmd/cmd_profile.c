@@ -126,6 +126,8 @@ static enum status run_profile(struct cli *cli, void *options)
     struct profile_flags *flags = options;
     TRY(cli_shape(cli, flags->shape));
     flags->network = cli->found.positional[0];
+    if (!flags->phase)
+        flags->phase = cli_has_weights(flags->network) ? "inference" : "training";
     TRY(cli_keep_network(flags->trace, flags->network));
     TRY(cli_keep_network(flags->callgrind, flags->network));
     if (flags->trace && flags->callgrind && strcmp(flags->trace, flags->callgrind) == 0)
@@ -136,7 +138,7 @@ static enum status run_profile(struct cli *cli, void *options)
 
 #define AT(field) ARG(struct profile_flags, field)
 static const struct arg rows[] = {
-    {AT(phase), "PHASE", "training or inference (training)", .otherwise = "training"},
+    {AT(phase), "PHASE", "training or inference (training; of an ONNX file inference)"},
     {AT(batch), "N", "samples per step (1)", ARG_FROM(1, TASK_BATCH_MOST), "1"},
     {AT(backend), "NAME", "what it runs on (the bench's default)"},
     {CLI_UNIT(struct profile_flags)},
