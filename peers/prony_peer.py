@@ -60,7 +60,7 @@ class Work:
         if "layers" in request:
             self.read_network(request)
         self.request, self.software = request, software
-        self.searched = None
+        self.searched, self.tuned = None, {}
 
     def read_network(self, request):
         """What prony knows of it; of a file that it cannot import nothing."""
@@ -82,7 +82,9 @@ class Work:
         if not self.searched:
             most = self.request.get("search_s", 60)
             self.searched = Search(self.key(libraries), most, Unsupported)
-        return self.searched.run(settings, trial, seconds)
+        chosen = self.searched.run(settings, trial, seconds)
+        self.tuned.update(chosen)
+        return chosen
 
     def key(self, libraries):
         """What the times of settings depend on: the peer, the machine, the work."""
@@ -241,7 +243,12 @@ class Server:
         found, handicaps = getattr(self.peer, "libraries", lambda: ({}, []))()
         searched = self.work.searched
         handicaps = report_python() + handicaps + (searched.handicaps() if searched else [])
-        about = {"software": {**software, **found, **(searched.about() if searched else {})}}
+        about = {"software": {**software, **found, **(searched.about() if searched else {})}, "tuning": self.work.tuned}
+        for name in ("settings", *self.work.tuned):  # not what ran, but how
+            about["software"].pop(name, None)
+        unit = about["software"].pop("gpu", None) or about["software"].pop("unit", None)
+        if unit:
+            about["unit_name"] = unit
         return {**about, "handicap": "; ".join(handicaps)} if handicaps else about
 
     def iterate(self, count):

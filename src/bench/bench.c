@@ -63,11 +63,12 @@ enum status bench_start_record(struct bench *bench, const struct point *point, s
     clock_stamp(at);
     record_start(record);
     record->point = *point;
+    const bool gpu = strcmp(point->unit, "gpu") == 0 && bench_find_gpu(bench);
     facts_set_point(&bench->facts, &record->point);
     record->machine = bench->machine;
     record->software = bench->software;
     record->at = at;
-    if (strcmp(point->unit, "gpu") == 0 && bench_find_gpu(bench))
+    if (gpu)
         TRY(facts_trees(&bench->facts, arena, &record->machine, &software));
     return bench_goal(bench, point, arena, &record->goal);
 }

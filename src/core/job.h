@@ -19,6 +19,8 @@ struct job_info {
     size_t kernel_count;
     int64_t launches;            /* of an iteration */
     const struct json *software; /* of a peer: its own words, valid while the job lives */
+    const struct json *tuning;   /* … the settings that it chose; NULL: none */
+    const char *unit_name;       /* … what it computes on; NULL: it does not say */
     const char *handicap;        /* … why it cannot run as its users run it */
 };
 

@@ -263,4 +263,7 @@ void facts_set_point(const struct facts *facts, struct point *point)
              facts->runtime[0] ? ", " : "", facts->runtime);
     if (strcmp(point->unit, "cpu") == 0)
         snprintf(point->unit_name, sizeof point->unit_name, "%s", facts->cpu.model);
+    else if (strcmp(point->unit, "gpu") == 0)
+        snprintf(point->unit_name, sizeof point->unit_name, "%s",
+                 facts->gpu.name[0] ? facts->gpu.name : facts->gpu_model);
 }

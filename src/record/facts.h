@@ -56,8 +56,7 @@ void facts_write_software(const struct facts *facts, struct json_writer *writer)
 enum status facts_trees(const struct facts *facts, struct arena *arena, const struct json **machine,
                         const struct json **software);
 
-/* Sets the axes that are found, not asked for: server, software, and unit_name where the unit is
- * the CPU. */
+/* Sets the axes that are found, not asked for: server, software, and the name of the CPU or GPU. */
 void facts_set_point(const struct facts *facts, struct point *point);
 
 #endif

@@ -31,6 +31,7 @@ enum axis_where {
     AXIS_PRONY = 4,    /* framework is prony */
     AXIS_WORKERS = 8,  /* more than one worker */
     AXIS_FOUND = 16,   /* a fact of the run: no flag asks for it */
+    AXIS_ASIDE = 32,   /* results that differ in it are of the same configuration */
 };
 
 enum axis_index {

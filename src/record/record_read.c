@@ -5,6 +5,7 @@
 #include "record/member.h"
 #include "record/names.h"
 #include "record/record.h"
+#include "record/software.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -175,6 +176,14 @@ static enum status read_measured(struct arena *arena, const struct json *tree, s
     return read_samples(arena, samples, out);
 }
 
+/* Settings once stood among the software of peers. */
+static void fill_tuning(struct record *out)
+{
+    const char *framework = out->point.framework;
+    if (!out->point.tuning[0] && framework[0] && strcmp(framework, "prony") != 0)
+        software_split(&out->point);
+}
+
 /* Results of peers once lacked the name of the unit: the machine's facts have it. */
 static void fill_unit_name(struct record *out)
 {
@@ -205,6 +214,7 @@ static enum status read_members(struct arena *arena, const struct json *tree, st
     TRY(member_of_kind(tree, "", "machine", JSON_OBJECT, &out->machine));
     TRY(member_of_kind(tree, "", "calibration", JSON_OBJECT, &out->calibration));
     TRY(member_of_kind(tree, "", "software", JSON_OBJECT, &out->software));
+    fill_tuning(out);
     fill_unit_name(out);
     if (out->kind == RECORD_MACHINE && !out->machine)
         return member_fail("", "machine", NULL, "an object");

@@ -188,6 +188,16 @@ static void keep_fair(const struct charting *charting, struct member *members, s
     *count = fair ? fair : *count;
 }
 
+/* The axes that do not tell configurations apart: bit i for axes[i]. */
+static uint64_t axes_aside(void)
+{
+    uint64_t set = 0;
+    for (size_t i = 0; i < AXIS_COUNT; i++)
+        if (axes[i].where & AXIS_ASIDE)
+            set |= (uint64_t)1 << i;
+    return set;
+}
+
 /* Reorders the members. */
 static enum status make_mark(const struct charting *charting, struct member *members, size_t count,
                              struct store_mark *mark)
@@ -212,7 +222,7 @@ static enum status make_mark(const struct charting *charting, struct member *mem
     }
     mark->differs = differences(charting, members, count);
     mark->configurations = 1;
-    if (mark->differs & ~((uint64_t)1 << AXIS_software))
+    if (mark->differs & ~axes_aside())
         TRY(count_configurations(charting, members, count, &mark->configurations));
     for (size_t i = 0; i < charting->key_count; i++) {
         const struct column *column = &columns->keys[charting->keys[i]];

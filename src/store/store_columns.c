@@ -168,7 +168,7 @@ static enum status add_row(struct columns *columns, sqlite3_stmt *statement)
         struct column *column = &columns->keys[key];
         uint32_t *code = &column->codes[row];
         TRY(words_add(&column->words, &columns->arena, store_text(statement, key + 1), code));
-        if (key < KEY_DERIVED && key != AXIS_software)
+        if (key < KEY_DERIVED && !(axes[key].where & AXIS_ASIDE))
             configuration = (configuration ^ *code) * hash_factor;
     }
     columns->configurations[row] = configuration;

@@ -43,7 +43,8 @@ struct columns {
     struct arena arena; /* the words' texts */
     size_t count, room; /* results */
     int64_t *ids;       /* [count], ascending */
-    /* What tells configurations apart: a hash of the codes of every axis but software. */
+    /* What tells configurations apart: a hash of the codes of every axis but those
+     * that are AXIS_ASIDE. */
     uint64_t *configurations;
     struct column keys[KEY_COUNT];
     struct {

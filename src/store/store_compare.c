@@ -92,7 +92,7 @@ uint64_t store_axes_alike(uint64_t named)
     bool machines = units || has(named, AXIS_server) || has(named, AXIS_unit_name);
     uint64_t alike = 0;
     for (size_t i = 0; i < AXIS_COUNT; i++) {
-        bool open = has(named, (enum axis_index)i) || i == AXIS_software;
+        bool open = has(named, (enum axis_index)i) || (axes[i].where & AXIS_ASIDE);
         open |= machines && (i == AXIS_server || i == AXIS_unit_name);
         open |= units && (i == AXIS_backend || (axes[i].where & AXIS_CPU));
         open |= has(named, AXIS_backend) && i == AXIS_isa;

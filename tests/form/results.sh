@@ -53,6 +53,17 @@ says what_took_turns_is_skipped '2' grep -c . "$folder/turns.jsonl"
 says it_says_why '"status":"skipped","reason":"not shipped: disturbed: known to ± 10 %"' cat "$folder/turns.jsonl"
 expect nothing_is_left_to_drop 0 '' tools/results refused "$folder/turns.jsonl"
 
+# A unit's name comes from the record's own machine, and from nowhere else.
+{
+    result ok right 98 102 50 '' numpy | sed 's/"software":/"machine":{"cpu":"AMD EPYC"},"software":/'
+    result ok right 98 102 50 '' numpy
+} >"$folder/unnamed.jsonl"
+expect names_units 0 '1 units named, 1 left without' tools/results name "$folder/unnamed.jsonl"
+says by_their_machine '"scenario":"iterate","unit_name":"AMD EPYC"' head -1 "$folder/unnamed.jsonl"
+expect and_not_twice 0 '0 units named, 1 left without' tools/results name "$folder/unnamed.jsonl"
+expect all_that_ship_are_named 0 '' \
+    python3 -c 'import glob, json; [json.loads(l)["point"]["unit_name"] for f in glob.glob("results/*.jsonl") for l in open(f) if "\"kind\":\"result\"" in l[:30]]'
+
 # A kernel's sources: in a repository of its own, so that nothing depends on this one's history.
 tree=$folder/tree
 mkdir -p "$tree/tools" "$tree/src/backend/cpu/ref" "$tree/peers"

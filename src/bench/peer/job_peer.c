@@ -19,7 +19,8 @@ struct job_peer {
     struct child child;
     struct text answer;
     struct arena about; /* what the peer said of itself */
-    const struct json *software;
+    const struct json *software, *tuning;
+    const char *unit_name;
     const char *handicap; /* why it cannot run as its users run it, or NULL; in `about` */
     uint64_t least_ns;    /* that a run took, by our clock: also what asking takes; 0: none did */
     int doubts;           /* runs in a row that say to have taken far less than passed */
@@ -179,6 +180,8 @@ static enum status peer_prepare(struct job *job)
     TRY(peer_took(peer, answer));
     if (json_get(answer, "software")) /* what it chose for this work */
         peer->software = json_get(answer, "software");
+    peer->tuning = json_get(answer, "tuning");
+    peer->unit_name = json_text(answer, "unit_name", NULL);
     peer->handicap = json_text(answer, "handicap", NULL);
     return STATUS_OK;
 }
@@ -188,7 +191,8 @@ static enum status peer_renew(struct job *job, int *process)
     struct job_peer *peer = (struct job_peer *)job;
     child_close(&peer->child, PEER_GRACE_NS);
     peer->software = NULL; /* what it said before stays in `about`: records name it */
-    peer->handicap = NULL;
+    peer->tuning = NULL;
+    peer->unit_name = peer->handicap = NULL;
     peer->least_ns = 0;
     peer->doubts = 0;
     TRY(peer_prepare(job));
@@ -272,7 +276,10 @@ static enum status peer_describe(struct job *job, struct arena *arena, struct jo
 {
     const struct job_peer *peer = (const struct job_peer *)job;
     (void)arena;
-    *out = (struct job_info){.software = peer->software, .handicap = peer->handicap};
+    *out = (struct job_info){.software = peer->software,
+                             .tuning = peer->tuning,
+                             .unit_name = peer->unit_name,
+                             .handicap = peer->handicap};
     return STATUS_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/plain.h"
 #include "bench/job/describe.h"
 #include "bench/job/job_cold.h"
 #include "bench/job/job_library.h"
@@ -14,6 +15,7 @@
 #include "bench/sweep/group_result.h"
 #include "bench/sweep/target_group.h"
 #include "record/names.h"
+#include "record/software.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -191,25 +193,24 @@ static enum status group_check(struct group *group, struct contender *contender)
     return STATUS_OK;
 }
 
-/* A peer's words on itself: all that it names is the point's software. */
+/* A peer's words on itself: its software, what it tuned, and what it computes on. */
 static enum status group_describe_peer(struct group *group, struct contender *contender,
                                        const struct job_info *info)
 {
     enum { HANDICAP_MOST = 300 };
     struct record *record = &contender->record;
-    struct text text = {0};
+    struct point *point = &record->point;
 
     if (info->handicap)
         NEED(record->handicap = arena_format(&group->arena, "%.*s", HANDICAP_MOST, info->handicap));
+    if (info->unit_name && strcmp(point->unit, "cpu") != 0)
+        plain_copy(point->unit_name, sizeof point->unit_name, info->unit_name);
     if (!info->software)
         return STATUS_OK;
-    for (const struct json *part = info->software->first; part; part = part->next)
-        if (part->kind == JSON_STRING)
-            text_printf(&text, "%s%s %s", text.length ? ", " : "", part->key, part->string);
-    snprintf(record->point.software, sizeof record->point.software, "%s", text_of(&text));
-    enum status status = text_done(&text);
-    text_free(&text);
-    TRY(status);
+    point->software[0] = point->tuning[0] = '\0';
+    software_add(point->software, info->software);
+    software_split(point);
+    software_add(point->tuning, info->tuning);
     if (!record->software)
         return STATUS_OK;
     return describe_join_software(record->software, info->software, &group->arena,

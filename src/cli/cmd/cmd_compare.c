@@ -46,6 +46,7 @@ static bool same_configuration(const struct result *a, const struct result *b, b
     if (strcmp(a->goal, b->goal) != 0)
         return false;
     memcpy(left.software, right.software, sizeof left.software);
+    memcpy(left.tuning, right.tuning, sizeof left.tuning);
     if (!left.isa[0] || !right.isa[0])
         memcpy(left.isa, right.isa, sizeof left.isa);
     if (anywhere)
@@ -166,8 +167,9 @@ static void pair_look(struct pair *pair, const struct results *results)
         pair->goals = pair->goals || strcmp(first->goal, result->goal) != 0;
         for (int axis = 0; axis < AXIS_COUNT; axis++) {
             char a[POINT_NUMBER], b[POINT_NUMBER];
-            if (axis != AXIS_software && strcmp(point_get(&first->point, &axes[axis], a),
-                                                point_get(&result->point, &axes[axis], b)) != 0)
+            if (!(axes[axis].where & AXIS_ASIDE) &&
+                strcmp(point_get(&first->point, &axes[axis], a),
+                       point_get(&result->point, &axes[axis], b)) != 0)
                 pair->varies[axis] = true;
         }
     }
