@@ -158,6 +158,10 @@ grep '"framework":"numpy"' "$folder/fair.jsonl" | grep -q '"blas":"'
 report a_record_names_the_blas $? "$(cat "$folder/fair.jsonl")"
 grep '"framework":"numpy"' "$folder/fair.jsonl" | grep -q '"tried":\[{"settings":"weights \[in\]\[out\]","ms":'
 report a_record_lists_what_was_tried $? "$(cat "$folder/fair.jsonl")"
+grep '"framework":"numpy"' "$folder/fair.jsonl" | grep -q '"tuning":"weights \['
+report tuning_is_a_field_of_its_own $?
+! grep '"framework":"numpy"' "$folder/fair.jsonl" | grep -q '"software":"[^"]*weights'
+report software_has_no_tuning $?
 # quiet FILE: a store of its records, as if nothing else had used the CPU: what is disturbed says nothing.
 quiet() {
     sed 's/"\(steal\|other_load\)":[0-9.e-]*/"\1":0/g' "$folder/$1.jsonl" >"$folder/$1.quiet.jsonl"

@@ -95,6 +95,8 @@ TEST(a_good_peer_is_timed_by_its_own_clock)
     CHECK_EQUAL_INT(info.software->count, 1);
     CHECK_EQUAL_TEXT(json_text(info.software, "sh", ""), "1");
     CHECK(!info.handicap);
+    CHECK_EQUAL_TEXT(json_text(info.tuning, "weights", ""), "[in][out]");
+    CHECK_EQUAL_TEXT(info.unit_name, "a shell");
     arena_free(&arena);
     close_peer(job);
 }
