@@ -18,6 +18,7 @@ struct job_info {
     const char *const *kernels; /* that ran, each once; in the caller's arena */
     size_t kernel_count;
     int64_t launches;            /* of an iteration */
+    const char *storage;         /* that its samples are read from: "nvme"; "": nobody tells */
     const struct json *software; /* of a peer: its own words, valid while the job lives */
     const struct json *tuning;   /* … the settings that it chose; NULL: none */
     const char *unit_name;       /* … what it computes on; NULL: it does not say */

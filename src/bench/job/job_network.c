@@ -447,8 +447,11 @@ static enum status network_check(struct job *job, double *error)
 static enum status network_describe(struct job *job, struct arena *arena, struct job_info *out)
 {
     struct job_network *network = (struct job_network *)job;
-    return describe_plans(network->options.backend, network->device, network->plans,
-                          network->task->step.count, arena, out);
+    TRY(describe_plans(network->options.backend, network->device, network->plans,
+                       network->task->step.count, arena, out));
+    if (network->options.place == SAMPLES_DISK)
+        out->storage = network->samples.storage;
+    return STATUS_OK;
 }
 
 static void network_close(struct job *job)

@@ -2,6 +2,7 @@
 #include "bench/job/samples.h"
 
 #include "base/file.h"
+#include "bench/job/storage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,6 +59,7 @@ static enum status make_file(struct samples *samples, const struct task *task)
     if (map == MAP_FAILED)
         FAIL(STATUS_IO, "cannot map %zu bytes of samples: %s", samples->bytes, strerror(errno));
     samples->map = map;
+    samples->storage = storage_of_file(samples->file);
     return STATUS_OK;
 }
 

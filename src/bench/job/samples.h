@@ -18,6 +18,7 @@ struct samples {
     int file;  /* 0: none */
     char *map; /* the block of the task's data */
     size_t bytes;
+    const char *storage; /* that the file lies on (storage.h) */
 };
 
 enum status samples_open(struct samples *samples, const struct task *task,

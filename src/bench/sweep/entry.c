@@ -1,6 +1,9 @@
 /* entry.c: see entry.h. */
 #include "bench/sweep/entry.h"
 
+#include "base/text.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,11 +21,11 @@ enum status entry_samples(const struct point *point, struct network_options *opt
         const char *data;
         enum samples_place place;
         bool on_unit;
-    } places[] = {{"synthetic", SAMPLES_MEMORY, true},
-                  {"real/gpu", SAMPLES_MEMORY, true},
-                  {"real/dram", SAMPLES_MEMORY, false},
-                  {"real/cache", SAMPLES_CACHE, false},
-                  {"real/disk", SAMPLES_DISK, false}};
+    } places[] = {{"synthetic", SAMPLES_MEMORY, true},   {"real/gpu", SAMPLES_MEMORY, true},
+                  {"real/dram", SAMPLES_MEMORY, false},  {"real/cache", SAMPLES_CACHE, false},
+                  {"real/disk", SAMPLES_DISK, false},    {"real/nvme", SAMPLES_DISK, false},
+                  {"real/ssd", SAMPLES_DISK, false},     {"real/hdd", SAMPLES_DISK, false},
+                  {"real/network", SAMPLES_DISK, false}, {"real/memory", SAMPLES_DISK, false}};
     static const char *const ways[] = {[INGEST_RESIDENT] = "resident",
                                        [INGEST_DIRECT] = "direct",
                                        [INGEST_PINNED] = "pinned",
@@ -53,6 +56,31 @@ enum status entry_samples(const struct point *point, struct network_options *opt
              "%s samples need not come: --data real/dram, real/cache or "
              "real/disk, or --ingestion resident",
              point->data);
+    return STATUS_OK;
+}
+
+bool entry_on_disk(const struct point *point)
+{
+    static const enum choice disks[] = {CHOICE_data_real_disk,    CHOICE_data_real_nvme,
+                                        CHOICE_data_real_ssd,     CHOICE_data_real_hdd,
+                                        CHOICE_data_real_network, CHOICE_data_real_memory};
+    for (size_t i = 0; i < sizeof disks / sizeof *disks; i++)
+        if (point_is(point, disks[i]))
+            return true;
+    return false;
+}
+
+enum status entry_name_storage(struct point *point, const char *kind)
+{
+    if (!kind || (point_is(point, CHOICE_data_real_disk) && !kind[0]))
+        return STATUS_OK;
+    if (point_is(point, CHOICE_data_real_disk))
+        snprintf(point->data, sizeof point->data, "real/%s", kind);
+    else if (!text_starts(point->data, "real/") || strcmp(point->data + 5, kind) != 0)
+        FAIL(
+            STATUS_UNSUPPORTED,
+            "temporary files lie on %s here, not on %s: let TMPDIR name a folder there, or --data real/disk",
+            kind[0] ? kind : "a disk of unknown kind", point->data + 5);
     return STATUS_OK;
 }
 

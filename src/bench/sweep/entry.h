@@ -21,4 +21,10 @@ enum status entry_probe(const struct bench *bench, const struct point *point);
 /* Where its samples lie, and how they reach the unit. */
 enum status entry_samples(const struct point *point, struct network_options *options);
 
+/* Are they read from a disk, of whichever kind? */
+bool entry_on_disk(const struct point *point);
+/* Says in the point which kind of disk it is; "": nobody tells, NULL: there is none. Where another
+ * kind was asked for: STATUS_UNSUPPORTED. */
+enum status entry_name_storage(struct point *point, const char *kind);
+
 #endif

@@ -259,7 +259,7 @@ static enum status group_describe(struct group *group, struct contender *contend
     if (contender->is_peer)
         return group_describe_peer(group, contender, &info);
     group_describe_own(group, contender, &info);
-    return STATUS_OK;
+    return entry_name_storage(&contender->record.point, info.storage);
 }
 
 /* Makes it ready. A peer that cannot be started is told once, and not tried again in this run. */

@@ -1,6 +1,8 @@
 /* notes.c: see notes.h. */
 #include "bench/sweep/notes.h"
 
+#include "bench/sweep/entry.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -14,8 +16,8 @@ static void note_share(const struct record *record, const struct timing *timing,
     const double share = (double)meters->cpu_ns / (double)meters->wall_ns; /* NaN: not known */
 
     if (strcmp(point->unit, "cpu") == 0 && point_is(point, CHOICE_scenario_iterate) &&
-        !point_is(point, CHOICE_data_real_disk) && !point_is(point, CHOICE_caches_cold) &&
-        !meters->lost && share < SHARE_MATTERS)
+        !entry_on_disk(point) && !point_is(point, CHOICE_caches_cold) && !meters->lost &&
+        share < SHARE_MATTERS)
         text_printf(notes, "; it had a CPU for %.0f %% of the time", 100 * share);
 }
 
