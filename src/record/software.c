@@ -75,6 +75,13 @@ void software_split(struct point *point)
     }
 }
 
+/* "blas: OpenBLAS 0.3.21" is OpenBLAS 0.3.21: a library that has a name needs no other. */
+static bool names_itself(const struct json *part)
+{
+    const char *version = strchr(part->string, ' ');
+    return strcmp(part->key, "blas") == 0 && version && version[1] >= '0' && version[1] <= '9';
+}
+
 void software_add(char field[POINT_TEXT], const struct json *members)
 {
     if (!members || members->kind != JSON_OBJECT)
@@ -83,7 +90,8 @@ void software_add(char field[POINT_TEXT], const struct json *members)
         const size_t used = strlen(field);
         if (part->kind != JSON_STRING)
             continue;
-        snprintf(field + used, POINT_TEXT - used, "%s%s %s", used ? ", " : "", part->key,
-                 part->string);
+        const bool alone = names_itself(part);
+        snprintf(field + used, POINT_TEXT - used, "%s%s%s%s", used ? ", " : "",
+                 alone ? "" : part->key, alone ? "" : " ", part->string);
     }
 }

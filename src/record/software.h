@@ -12,7 +12,8 @@
  * "python 3.11.2, numpy 1.24.2, weights [in][out]". Records had both in one text once. */
 void software_split(struct point *point);
 
-/* Adds the text members of an object, "key value, …", to a field of a point, as many as fit. */
+/* Adds the text members of an object, "key value, …", to a field of a point, as many as fit; of a
+ * BLAS that says its name and version only these. */
 void software_add(char field[POINT_TEXT], const struct json *members);
 
 #endif

@@ -64,6 +64,23 @@ TEST(reading_tells_them_apart)
     arena_free(&arena);
 }
 
+TEST(a_blas_goes_by_its_name)
+{
+    static const char text[] = "{\"numpy\":\"1.24.2\",\"blas\":\"OpenBLAS 0.3.21, ZEN\"}",
+                      poor[] = "{\"blas\":\"reference (libblas.so.3)\"}";
+    struct arena arena = {0};
+    struct json *tree;
+    char field[POINT_TEXT] = "";
+    if (CHECK_OK(json_parse(&arena, "test", text, sizeof text - 1, &tree)))
+        software_add(field, tree);
+    CHECK_EQUAL_TEXT(field, "numpy 1.24.2, OpenBLAS 0.3.21, ZEN");
+    field[0] = '\0';
+    if (CHECK_OK(json_parse(&arena, "test", poor, sizeof poor - 1, &tree)))
+        software_add(field, tree);
+    CHECK_EQUAL_TEXT(field, "blas reference (libblas.so.3)");
+    arena_free(&arena);
+}
+
 TEST(members_are_added_as_far_as_they_fit)
 {
     static const char text[] = "{\"weights\":\"[in][out]\",\"tries\":3,\"jit\":\"off\"}";
