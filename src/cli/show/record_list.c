@@ -14,10 +14,18 @@ enum { FIGURES = 6, AXIS_USUAL = 60, AXIS_LEAST = 10 };
 static const struct {
     enum axis_index axis;
     int importance;
-} importances[] = {{AXIS_model, SHOW_ALWAYS}, {AXIS_batch, 97},           {AXIS_framework, 96},
-                   {AXIS_phase, 95},          {AXIS_backend, 86},         {AXIS_threads, 84},
-                   {AXIS_unit, 82},           {AXIS_precision, 78},       {AXIS_server, 50},
-                   {AXIS_unit_name, 40},      {AXIS_software, AXIS_LEAST}};
+} importances[] = {{AXIS_model, SHOW_ALWAYS},
+                   {AXIS_batch, 97},
+                   {AXIS_framework, 96},
+                   {AXIS_phase, 95},
+                   {AXIS_backend, 86},
+                   {AXIS_threads, 84},
+                   {AXIS_unit, 82},
+                   {AXIS_precision, 78},
+                   {AXIS_server, 50},
+                   {AXIS_unit_name, 40},
+                   {AXIS_software, AXIS_LEAST},
+                   {AXIS_tuning, AXIS_LEAST}};
 
 static int importance_of(int axis)
 {
