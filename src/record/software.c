@@ -66,7 +66,7 @@ void software_split(struct point *point)
             *next = '\0';
             next += 2;
         }
-        if ((inner = value_of(part, "settings")) != NULL)
+        while ((inner = value_of(part, "settings")) != NULL)
             part = inner;
         if (is_setting(part) || (value_of(part, "backend") && !is_elsewhere(part, point)))
             add_part(point->tuning, part);
