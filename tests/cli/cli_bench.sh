@@ -206,6 +206,10 @@ expect names_its_suites 0 'Those that ship: batch, ' "$prony" suite --help
 expect ships_suites 2 'one that prony suites lists' "$prony" suite nothing-of-the-kind
 expect numbers_tests 0 '| 1 | small, training, batch 1: prony ref on CPU | time taken for training=' \
     "$prony" bench small --backend ref --format tests $quick
+expect times_whole_trainings 0 's: 80 epochs of 120 rows, an iteration ' \
+    "$prony" bench small --backend ref --format tests $quick
+expect tells_what_was_learnt 0 '%: small to accuracy 0.9 on held-out rows of iris: 3 of 3 seeds' \
+    "$prony" bench small --batch 3 --dataset iris --until accuracy=0.9 --format tests
 expect says_what_is_not_checked 0 'measured once' \
     "$prony" bench large --batch 3 --backend ref --seconds 0.01 --patience 0.1
 expect says_why_it_is_not_checked 0 ', and --patience is 0.1 s' \
