@@ -101,6 +101,14 @@ print(x.parse("curve.svg").getElementsByTagName("title")[0].firstChild.data)'
 fi
 expect curve_is_not_the_model 2 'the file of --out' "$prony" train mlp:auto house.csv --drop id --fill median --out x --curve x
 
+# The guide of a store is told that it runs; what is there afterwards is no result.
+if "$prony" store create --empty --store live.db >output 2>&1; then
+    expect guide_is_told 0 '^test accuracy' "$prony" train small iris --epochs 3 --store live.db
+    expect no_result_is_filed 0 '^0$' sh -c "'$prony' store export --store live.db | grep -c result"' || true'
+else
+    echo "skip cli_csv.guide_is_told: $(head -n 1 output)"
+fi
+
 # A resumed training ends with the same bytes.
 "$prony" train mlp:9-8-1 house.csv --drop id --fill median --epochs 4 --out whole >/dev/null
 "$prony" train mlp:9-8-1 house.csv --drop id --fill median --epochs 2 --out half >/dev/null

@@ -9,6 +9,7 @@
 #include "cli/show/data_notes.h"
 #include "cli/show/prose.h"
 #include "cli/show/quality.h"
+#include "cli/train_live.h"
 #include "cli/unit_advice.h"
 #include "prony.h"
 
@@ -29,7 +30,7 @@ struct train_flags {
     struct prony_course course;
     struct prony_data_options data_options;
     double memory;
-    const char *until, *out, *curve, *unit, *shape;
+    const char *until, *out, *curve, *store, *unit, *shape;
     bool numbers, classes, drop_rows;
 };
 
@@ -41,6 +42,7 @@ struct training {
     struct prony_progress progress;
     int32_t stage; /* of the steps that were run last */
     struct progress bar;
+    struct train_live live;                 /* of --store */
     struct curve curve;                     /* of --curve */
     uint64_t drawn_ns;                      /* when it was written last */
     uint64_t began_ns, saved_ns, saving_ns; /* saving: what the last save took */
@@ -131,6 +133,16 @@ static void add_scores(struct text *out, const struct training *training, bool e
     text_printf(out, ", %.0f samples/s", (double)training->samples / seconds);
 }
 
+/* "small on iris: loss 0.1, …", where the guide shows what is under way. */
+static void tell_guide(struct training *training, const char *scores, double left_s)
+{
+    const struct prony_progress *progress = &training->progress;
+    struct text what = {0};
+    text_printf(&what, "%s on %s: %s", training->flags->network, training->flags->data, scores);
+    train_live_tell(&training->live, text_of(&what), progress->epoch, progress->epochs, left_s);
+    text_free(&what);
+}
+
 /* A line for each tenth of the epochs; how fast it is only where there is room. */
 static void print_epoch(const struct training *training, const char *epoch, const char *scores,
                         double left_s)
@@ -170,6 +182,8 @@ static void show(struct training *training, bool epoch_done)
     if (!progress->finished && drawn && progress_due(&training->bar))
         progress_show(&training->bar, all > 0 ? 1 - left / all : 0, left * each, text_of(&epoch),
                       text_of(&scores));
+    if (train_live_due(&training->live))
+        tell_guide(training, text_of(&scores), left * each);
     text_free(&epoch);
     text_free(&scores);
 }
@@ -426,14 +440,18 @@ static enum status train(const struct cli *cli, const struct train_flags *flags,
                          struct prony *network, struct prony_data *data)
 {
     struct training training = {.flags = flags, .network = network, .data = data};
+    enum status status;
     TRY(check_outs(flags));
     TRY(prony_begin(network, data, &flags->course));
     TRY(prony_run(network, 0, &training.progress));
     introduce(&training);
     advise(cli, &training);
-    enum status status = run(&training);
-    if (status == STATUS_OK && training.progress.finished)
+    TRY_OR(done, train_live_open(&training.live, flags->store));
+    TRY_OR(done, run(&training));
+    if (training.progress.finished)
         status = finish(&training);
+done:
+    train_live_close(&training.live);
     curve_free(&training.curve);
     return status;
 }
@@ -533,6 +551,7 @@ static const struct arg rows[] = {
     {CLI_PRECISION(struct train_flags)},
     {AT(out), "FILE", "where the trained network is saved"},
     {AT(curve), "FILE.svg", "the loss of every epoch as a picture"},
+    {AT(store), "FILE", "the store whose guide shows how it goes, live"},
     {ARG_NAMED("resume", struct train_flags, course.resume), "FILE",
      "goes on with a saved training"},
     {CLI_SHAPE(struct train_flags)},
