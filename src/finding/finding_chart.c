@@ -164,6 +164,23 @@ void finding_keep_like(struct asking *asking, const struct point *point)
     }
 }
 
+void finding_keep_series(struct asking *asking, const struct store_mark *mark)
+{
+    struct text *chart = &asking->finding->chart;
+    for (size_t i = 0; i < asking->query.group_count; i++) {
+        const char *key = asking->query.groups[i];
+        struct text member = {0};
+        text_printf(&member, "&%s=", key);
+        if (!finding_asked_for(asking->query.where, key) &&
+            !strstr(text_of(chart), text_of(&member))) {
+            text_add(chart, text_of(&member));
+            add_escaped(chart, mark->values[i]);
+        }
+        chart->failed |= member.failed;
+        text_free(&member);
+    }
+}
+
 size_t finding_series_length(const struct asking *asking, size_t first)
 {
     const struct store_mark *marks = asking->chart.marks;

@@ -25,8 +25,10 @@ static size_t count_rivals(const struct store_mark *marks, size_t count,
     return rivals;
 }
 
-/* The lot with the most frameworks at one batch; of equals the one with the most samples a second.
- * Results of a lot are alike in threads, precision and all else. */
+/* The lot with the most frameworks at one batch; of equals the one with the most results, then the
+ * one with the most samples a second. Results of a lot are alike in threads, precision and all
+ * else.
+ */
 static size_t widest_lot(const struct asking *asking, size_t *count)
 {
     size_t widest = 0, most = 0;
@@ -36,8 +38,11 @@ static size_t widest_lot(const struct asking *asking, size_t *count)
         const struct store_mark *marks = asking->chart.marks + first;
         length = finding_lot_length(asking, first);
         for (size_t i = 0; i < length; i++) {
-            size_t rivals = count_rivals(marks, length, &marks[i]);
-            if (rivals < most || (rivals == most && marks[i].y <= fastest))
+            const size_t rivals = count_rivals(marks, length, &marks[i]);
+            bool better = rivals > most;
+            if (rivals == most)
+                better = length > *count || (length == *count && marks[i].y > fastest);
+            if (!better)
                 continue;
             widest = first;
             *count = length;
@@ -166,6 +171,18 @@ static void say_winner(struct asking *asking, const struct contest *contest)
     add_at_batch(out, contest);
 }
 
+/* Are those that come second in one contest among those that come second in the other? */
+static bool same_rivals(const struct asking *asking, const struct contest *contest,
+                        const struct contest *other)
+{
+    const size_t count = equals(asking, contest, 1), others = equals(asking, other, 1);
+    size_t found = 0;
+    for (size_t i = 1; i <= count; i++)
+        for (size_t k = 1; k <= others; k++)
+            found += strcmp(contest->marks[i]->values[NAME], other->marks[k]->values[NAME]) == 0;
+    return found == count;
+}
+
 /* ", and 10 × as fast at batch 1"; "; at batch 1 NumPy is fastest" */
 static void say_smallest(struct asking *asking, const struct contest *large,
                          const struct contest *small)
@@ -177,8 +194,11 @@ static void say_smallest(struct asking *asking, const struct contest *large,
     if (same) {
         text_add(out, ", and ");
         finding_add_times(asking, finding_ratio(small->rates[0], small->rates[1]));
-        text_add(out, " as fast as ");
-        add_names(out, small, 1, equals(asking, small, 1));
+        text_add(out, " as fast");
+        if (!same_rivals(asking, small, large)) {
+            text_add(out, " as ");
+            add_names(out, small, 1, equals(asking, small, 1));
+        }
         add_at_batch(out, small);
     } else {
         text_printf(out, "; at batch %s ", small->marks[0]->values[BATCH]);
@@ -228,6 +248,7 @@ enum status finding_frameworks(struct asking *asking)
     finding_keep_like(asking, &row.point);
     say_winner(asking, &large);
     finding_add_manner(&finding->sentence, &row.point);
+    finding_add_cores(&finding->sentence, about, &row.point);
     if (small.count)
         say_smallest(asking, &large, &small);
     finding_add_spread(asking);
@@ -282,6 +303,7 @@ static enum status say_precision(struct asking *asking, const struct series *ser
     finding_add_unit(out, asking->about, &series->point);
     finding_add_spread(asking);
     text_add(out, ".");
+    finding_keep_series(asking, usual);
     finding_rests_on(asking->finding, series->top);
     finding_rests_on(asking->finding, usual);
     return STATUS_OK;
@@ -338,6 +360,7 @@ static enum status say_phases(struct asking *asking, const struct series *series
     } else {
         text_printf(out, "Training and inference of `%s` cost the same per sample", model);
     }
+    finding_keep_series(asking, series->marks);
     finding_add_batch(out, &series->point);
     finding_add_manner(out, &series->point);
     if (strcmp(series->point.framework, "prony") != 0)

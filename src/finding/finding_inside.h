@@ -61,6 +61,8 @@ finding_say finding_limit, finding_batch, finding_threads, finding_frameworks, f
 enum status finding_draw(struct asking *asking);
 /* Has finding->chart show what is like this point only, where the chart's results are unlike. */
 void finding_keep_like(struct asking *asking, const struct point *point);
+/* Has it show the series of this mark only. */
+void finding_keep_series(struct asking *asking, const struct store_mark *mark);
 
 /* Some points of a chart that follow each other. */
 struct series {
@@ -116,6 +118,9 @@ const char *finding_verb(const struct finding_about *about);                /* "
 void finding_add_batch(struct text *out, const struct point *point);
 void finding_add_manner(struct text *out, const struct point *point);
 void finding_add_maker(struct text *out, const struct point *point);
+/* " on one core": where a CPU has more. */
+void finding_add_cores(struct text *out, const struct finding_about *about,
+                       const struct point *point);
 void finding_add_unit(
     struct text *out, const struct finding_about *about,
     const struct point *point); /* "your CPU", "the CPU (AMD EPYC)", "the NVIDIA H200" */

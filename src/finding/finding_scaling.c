@@ -126,6 +126,7 @@ static enum status say_threads(struct asking *asking, const struct series *serie
         finding_add_spread(asking);
         text_add(out, ".");
     }
+    finding_keep_series(asking, first);
     finding_rests_on(asking->finding, first);
     finding_rests_on(asking->finding, chosen == first ? last : chosen);
     return STATUS_OK;

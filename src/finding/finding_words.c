@@ -50,6 +50,17 @@ void finding_add_manner(struct text *out, const struct point *point)
         text_printf(out, " with %s ingestion", point->ingestion);
 }
 
+void finding_add_cores(struct text *out, const struct finding_about *about,
+                       const struct point *point)
+{
+    if (finding_is_gpu(point) || !point->threads || point->threads >= about->machine.cores)
+        return;
+    if (point->threads == 1)
+        text_add(out, " on one core");
+    else
+        text_printf(out, " on %lld cores", (long long)point->threads);
+}
+
 void finding_add_maker(struct text *out, const struct point *point)
 {
     text_printf(out, " with %s", framework_title(point->framework));

@@ -101,9 +101,10 @@ TEST(sentences_are_short)
     expect_whole(store, "batch",
                  "Batches pay: batch 64 trains 3.3 × as many samples of `net` per second as batch "
                  "1 (± 1 %); a larger batch may bring more.");
-    expect_whole(store, "frameworks",
-                 "prony trains `net` 1.6 × as fast as PyTorch and NumPy at batch 64, and 10 × as "
-                 "fast as NumPy at batch 1 (± 1 %).");
+    expect_whole(
+        store, "frameworks",
+        "prony trains `net` 1.6 × as fast as PyTorch and NumPy at batch 64 on one core, and "
+        "10 × as fast at batch 1 (± 1 %).");
     expect_whole(store, "threads",
                  "A second thread brings 1.7 × in training `net` at batch 64 (± 1 %).");
     expect_whole(store, "slowest",

@@ -218,6 +218,7 @@ TEST(training_or_inference)
     expect(store, "phase", false, "not both measured");
     add(store, "phase=inference batch=10", 300, 2);
     expect(store, "phase", true, "Training `net` costs 3 × as much per sample as inference");
+    look(store, "", "phase", CHART, "&batch=10&threads=1", true); /* two bars */
     add(store, "phase=training batch=10", 600, 2);
     expect(store, "phase", true, "Inference of `net` costs 2 × as much per sample as training");
     store_close(store);
