@@ -16,12 +16,14 @@ apt=$({
     echo 'pmstatus:gcc:40.0:Unpacking gcc'
     echo 'pmerror:gcc:nonsense:and more'
     echo 'Get:1 something that is no status'
+    echo stopping
     echo 'exit 0'
 } | moving apt "1 of 4" "downloading 612 MB")
 holds shows_what_apt_fetched "$apt" "[#####---------------] 1 of 4: downloading 612 MB, 25 %, "
 holds says_how_long_it_takes "$apt" "[##########----------] 1 of 4: downloading 612 MB, 50 %, 4 s left"
 holds moves_without_news "$apt" "25 %, 2 s gone"
 holds goes_on_to_installing "$apt" "[########------------] 1 of 4: installing, 40 %, 0 s gone"
+holds says_that_ctrl_c_was_heard "$apt" "1 of 4: installing, 40 %, stopping after this step"
 holds ends_with_a_line "$apt" "1 of 4: installing, done in "
 
 ninja=$(printf '%s\n' '-- Configuring done' '[3/204] Building C object x.c.o' '[102/204] Linking' \
