@@ -186,6 +186,14 @@ export const exploreTests = {
     assert.equal(await pressed(page, "kind-line"), "true");
   },
 
+  async what_changes_along_a_line_is_told({ open }) {
+    const page = await open("/?y=throughput&x=time&group=framework,backend&log=y&server=box&workers=1&backend=simd");
+    assert.match(await page.textContent("#warning"), /^From point to point phase, batch and threads differ, too\./);
+    await page.click("#mixed-phase");
+    await changedTo(page, "backend%2Cphase");
+    assert.match(await page.textContent("#warning"), /^From point to point batch and threads differ, too\./);
+  },
+
   async the_table_sorts_by_a_click({ open }) {
     const page = await open(BY_BATCH);
     const figures = async () => (await rowsOf(page)).map((row) => Number(row[3].replaceAll(",", "")));

@@ -12,10 +12,15 @@ export async function takePictures(browser, address, folder) {
   const gpu = values.unit.some(({ value }) => value === "gpu"); // then others were measured beside it at most batches
   const plain = `model=${model}&${gpu ? "unit=gpu" : "threads=1"}&server=${encodeURIComponent(often("server"))}`;
   const [ours, theirs] = gpu ? ["backend%3Dcuda", "pytorch+backend%3Dgraph"] : ["backend%3Dsimd", "numpy"];
-  const begin = `/?y=throughput&x=batch&group=framework,backend&log=xy&phase=training&${plain}`;
+  // The explorer: the machine on whose CPU most was measured.
+  const { values: onCpu } = await (await fetch(`${address}/api/values?status=ok&unit=cpu&model=${model}`)).json();
+  const [server] = [...onCpu.server].sort((a, b) => b.count - a.count);
+  const one = `unit=cpu&model=${model}&server=${encodeURIComponent(server.value)}`;
+  const begin = `/?y=throughput&x=batch&group=framework,backend&log=xy&phase=training&threads=1&${one}`;
   const pictures = {
     overview: ["/", { viewport: { width: 1440, height: 900 } }],
     explorer: [begin],
+    facets: [`/?y=throughput&x=batch&group=framework,backend&facet=phase&log=xy&threads=1&${one}`],
     dark: [begin, { colorScheme: "dark" }],
     phone: [begin, { viewport: { width: 390, height: 780 } }],
     compare: [`/?view=compare&a=framework%3Dprony+${ours}&b=framework%3D${theirs}&${plain}`],

@@ -5,6 +5,7 @@ import { figure } from "../format";
 import type { Theme } from "../theme";
 import type { Size } from "./chart";
 import { base, namesWidth, tipOf, xAxisOf } from "./drawing";
+import { textWidth } from "./text";
 
 export interface Ratio {
   name: string;
@@ -15,10 +16,25 @@ export interface Ratio {
   a: { id: number };
 }
 
-// Ratios that people think in; those between the ends are marked.
-const MARKS = [
-  0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000,
-];
+const FINE = [0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5];
+const COARSE = [0.1, 0.2, 0.5, 1, 2, 5, 10];
+const POWERS = [1e-4, 1e-3, 0.01, 0.1, 1, 10, 100, 1e3, 1e4];
+
+// Ratios that people think in, as many as there is room for; 1 is always one of them.
+function marksBetween(least: number, most: number, width: number): number[] {
+  const spread = (most / least) * (width > 560 ? 1 : 3);
+  const marks = spread > 60 ? POWERS : spread > 2.5 ? COARSE : FINE;
+  return marks.filter((mark) => mark >= least && mark <= most);
+}
+
+// "large, training, batch 64" in two lines, broken after a comma.
+function twoLines(name: string, room: number, theme: Theme): string {
+  if (textWidth(name, 12, theme) <= room) return name;
+  const parts = name.split(", ");
+  let first = parts.length - 1;
+  while (first > 1 && textWidth(parts.slice(0, first).join(", "), 12, theme) > room) first--;
+  return `${parts.slice(0, first).join(", ")},\n${parts.slice(first).join(", ")}`;
+}
 
 function colourOf(verdict: string, theme: Theme): string {
   return verdict === "faster" ? theme.good : verdict === "slower" ? theme.bad : theme.faint;
@@ -26,6 +42,11 @@ function colourOf(verdict: string, theme: Theme): string {
 
 export function forest(rows: Ratio[], theme: Theme, { width }: Size): EChartsCoreOption {
   const ends = rows.flatMap(({ ratio, low, high }) => [ratio, low ?? ratio, high ?? ratio, 1]);
+  const room = namesWidth(
+    rows.map(({ name }) => name),
+    width,
+    theme,
+  );
   const least = Math.min(...ends);
   const most = Math.max(...ends);
   return {
@@ -40,10 +61,8 @@ export function forest(rows: Ratio[], theme: Theme, { width }: Size): EChartsCor
       axisLabel: {
         color: theme.faint,
         hideOverlap: true,
-        showMinLabel: false,
-        showMaxLabel: false,
         formatter: figure,
-        customValues: MARKS.filter((mark) => mark >= least / 1.05 && mark <= most * 1.05),
+        customValues: marksBetween(least / 1.05, most * 1.05, width),
       },
     },
     yAxis: {
@@ -55,12 +74,7 @@ export function forest(rows: Ratio[], theme: Theme, { width }: Size): EChartsCor
       axisLabel: {
         color: theme.text,
         interval: 0,
-        width: namesWidth(
-          rows.map(({ name }) => name),
-          width,
-          theme,
-        ),
-        overflow: "break", // a line of the drawing has room for two of text
+        formatter: (name: string) => twoLines(name, room, theme), // a line of the drawing has room for two
         fontSize: width > 560 ? 12 : 11,
         lineHeight: 13,
       },

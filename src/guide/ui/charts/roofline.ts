@@ -1,10 +1,15 @@
 // roofline.ts: what a machine allows, by how much is computed per byte, and where results lie under it.
 
+import type { CustomSeriesOption } from "echarts";
 import type { EChartsCoreOption } from "echarts/core";
 import type { RooflinePoint, RoofRow } from "../api";
 import { compact, figure, many, quantity } from "../format";
 import type { Theme } from "../theme";
 import { base, looksOf, markStyle, tipOf, xAxisOf, yAxisOf } from "./drawing";
+import { pushApart } from "./ends";
+
+const LINE = 15; // pixels from one name to the next
+const ABOVE = 9; // pixels from a roof to the middle of its name
 
 export interface Roof {
   name: string;
@@ -53,11 +58,40 @@ export interface RooflineSheet {
   seriesOf(point: RooflinePoint): string;
 }
 
+// Names above the right ends of roofs, pushed apart where roofs are near each other.
+function roofNames(roofs: Roof[], right: number, theme: Theme): CustomSeriesOption {
+  return {
+    type: "custom",
+    silent: true,
+    z: 4,
+    data: roofs.map(({ flop_per_s }) => [right, flop_per_s]),
+    encode: { x: 0, y: 1 },
+    renderItem: (parameters, api) => {
+      const area = parameters.coordSys as unknown as { x: number; y: number; width: number; height: number };
+      const wanted = roofs.map(({ flop_per_s }) => (api.coord([right, flop_per_s])[1] ?? 0) - ABOVE);
+      const placed = pushApart(wanted, LINE, area.y - LINE, area.y + area.height);
+      return {
+        type: "text",
+        x: area.x + area.width - 4,
+        y: placed[parameters.dataIndex] ?? 0,
+        style: {
+          text: roofs[parameters.dataIndex]?.name ?? "",
+          fill: theme.faint,
+          font: `12px ${theme.font}`,
+          align: "right",
+          verticalAlign: "middle",
+          backgroundColor: theme.surface,
+          padding: [0, 3],
+        },
+      };
+    },
+  };
+}
+
 export function drawRoofline({ points, roofs, seriesOf }: RooflineSheet, theme: Theme): EChartsCoreOption {
   const names = [...new Set(points.map(seriesOf))].sort();
   const looks = looksOf(names, theme);
   const ridges = roofs.map(({ flop_per_s, bytes_per_s }) => flop_per_s / bytes_per_s);
-  const highest = Math.max(...roofs.map(({ flop_per_s }) => flop_per_s));
   const places = [...points.map(({ intensity }) => intensity), ...ridges];
   const least = 10 ** Math.floor(Math.log10(Math.min(...places) / 1.5));
   const most = 10 ** Math.ceil(Math.log10(Math.max(...places) * 3));
@@ -87,14 +121,12 @@ export function drawRoofline({ points, roofs, seriesOf }: RooflineSheet, theme: 
           [most, flop_per_s],
         ],
         lineStyle: { color: theme.faint, width: 1.5, type: far ? "dashed" : "solid" },
-        endLabel: {
-          show: !far,
-          formatter: name,
-          color: theme.faint,
-          align: "right",
-          offset: [-6, flop_per_s === highest ? -9 : 10], // lower roofs have their names below
-        },
       })),
+      roofNames(
+        roofs.filter(({ far }) => !far),
+        most,
+        theme,
+      ),
       ...names.map((name, index) => {
         const ours = points.filter((point) => seriesOf(point) === name);
         const look = looks[index];

@@ -141,26 +141,42 @@ function facetsOf(sheet: Sheet, state: State): { value: Value; sheet: Sheet }[] 
   }));
 }
 
-function warning(points: Point[], state: State, change?: Change): Child {
-  const mixed = points.filter((point) => point.configurations > 1);
-  if (mixed.length === 0) return null;
-  const apart = [...new Set(mixed.flatMap(({ differs }) => differs))];
-  const said = mixed.length === 1 ? "One point mixes" : `${mixed.length.toLocaleString("en")} points mix`;
-  const remedies = apart
+// Axes that change what is computed: a line along which one of them changes shows more than its x.
+const TOLD = ["model", "phase", "batch", "precision", "data", "ingestion", "unit", "threads", "workers", "nodes", "scenario"];
+
+// Such axes with several values that neither x, series nor charts tell apart.
+function hiddenAxes(state: State, values: Values): string[] {
+  const told = new Set([state.x, ...groupTitles(state), ...state.series.flatMap(({ filters }) => Object.keys(filters))]);
+  const several = (axis: string) =>
+    (state.filters[axis] ?? (values[axis] ?? []).filter(({ value }) => value !== null)).length > 1;
+  return TOLD.filter((axis) => !told.has(axis) && several(axis));
+}
+
+function remediesFor(axes: string[], state: State, change?: Change): Child[] {
+  return axes
     .filter((axis) => change && axis !== state.x && !state.group.includes(axis))
     .slice(0, REMEDIES)
     .map((axis) =>
       linkButton(`mixed-${axis}`, `one series per ${label(axis)}`, () =>
         change?.((now) => ({ group: toggled(now.group, axis, true) })),
       ),
-    );
+    )
+    .flatMap((remedy, index) => [index > 0 ? " · " : "", remedy]);
+}
+
+function warning(points: Point[], state: State, values: Values, change?: Change): Child {
+  const mixed = points.filter((point) => point.configurations > 1);
+  const hidden = mixed.length === 0 ? hiddenAxes(state, values) : [];
+  if (mixed.length === 0 && hidden.length === 0) return null;
+  const apart = mixed.length > 0 ? [...new Set(mixed.flatMap(({ differs }) => differs))] : hidden;
+  const differ = list(apart.map(label));
+  const count = mixed.length === 1 ? "One point mixes" : `${mixed.length.toLocaleString("en")} points mix`;
+  const said =
+    mixed.length > 0
+      ? `${count} unlike configurations${differ ? `, which differ in ${differ}` : ""}. `
+      : `From point to point ${differ} ${apart.length > 1 ? "differ" : "differs"}, too. `;
   return attributed(
-    element(
-      "p",
-      { className: "warning", id: "warning" },
-      `${said} unlike configurations${apart.length > 0 ? `, which differ in ${list(apart.map(label))}` : ""}. `,
-      ...remedies.flatMap((remedy, index) => [index > 0 ? " · " : "", remedy]),
-    ),
+    element("p", { className: "warning", id: "warning" }, said, ...remediesFor(apart, state, change)),
     { role: "status" },
   );
 }
@@ -300,7 +316,7 @@ export function queryCard(sheet: Sheet, state: State, context: CardContext): HTM
     tools: change ? [choice("kind", "Chart", kinds, chart.name, choose)] : [],
     notes: [
       change ? activeFilters(state.filters, (edit) => change((now) => ({ filters: edit(now.filters), point: 0 }))) : null,
-      warning(sheet.points, state, change),
+      warning(sheet.points, state, values, change),
     ],
     after: [leftOut(drawn.length, all, state.every, change ? more : undefined), left, ...keysOf(sheet)],
     folded: !change,

@@ -7,6 +7,7 @@ import { field, panel, select } from "../controls";
 import { element, type Child } from "../dom";
 import { filterFields, filterWords, withoutEchoes } from "../filters";
 import { figure, list, many, name, quantity } from "../format";
+import { learnMachines, valueName } from "../naming";
 import {
   benchLine,
   commandLine,
@@ -108,7 +109,7 @@ function rooflineCard(found: Roofline, colour: string, words: string, asked: Ask
   return plotCard<RooflinePoint>({
     key: "roofline",
     level: "h1",
-    title: `Roofline of ${found.server}`,
+    title: `Roofline of ${valueName("server", found.server)}`,
     subtitle: [words, shown].filter(Boolean).join(" · "),
     notes: [
       !found.ceilings.some(({ unit_name }) => unit_name === null) && found.points.some(onCpu) ? missingCeilings(found.server, asked) : null,
@@ -141,7 +142,10 @@ export const roofline: View = {
   async show(asked: Asked): Promise<Content> {
     const { catalogue, parameters } = asked;
     const filters = filtersOf(parameters, OWN);
-    const found = await fetchRoofline(parameters.get("server") ?? "", filters);
+    const [found] = await Promise.all([
+      fetchRoofline(parameters.get("server") ?? "", filters),
+      learnMachines(),
+    ]);
     const values = withoutEchoes(
       await fetchValues({ ...filters, ...(found.server ? { server: [found.server] } : {}) }),
       catalogue,
@@ -156,7 +160,7 @@ export const roofline: View = {
           "Machine",
           select(
             "server",
-            found.servers.map((server): [string, string] => [server, server]),
+            found.servers.map((server): [string, string] => [server, valueName("server", server)]),
             found.server,
             (server) => asked.change({ server }),
           ),
