@@ -1,9 +1,9 @@
 /* csv.c: separated text → data set; csv.h has the order in which that goes.
  *
- * The first row is a header when none of its cells is a number. One column, or several side by
- * side, are labels, the others are features: numbers, or texts that become numbers. Whatever is
- * done beside reading numbers is noted, so that a command can say it, and kept as the data set's
- * columns, so that it can be done again. */
+ * The first row is a header when none of its cells is a number, but for years in turn. One column,
+ * or several side by side, are labels, the others are features: numbers, or texts that become
+ * numbers. Whatever is done beside reading numbers is noted, so that a command can say it, and kept
+ * as the data set's columns, so that it can be done again. */
 #include "data/csv.h"
 
 #include "base/memory.h"
@@ -50,9 +50,29 @@ static bool comes_again(const struct csv *csv)
     return again > csv->columns / 2;
 }
 
+/* Names and years, "country,2019,2020": each number of the first row is the year after the one
+ * before. */
+static bool has_years(const struct csv *csv)
+{
+    double before = 0, number;
+    int32_t years = 0, texts = 0;
+    for (int32_t column = 0; column < csv->columns; column++) {
+        enum cell what = csv_what(csv, csv_cell(csv, 0, column), &number);
+        texts += what == CELL_TEXT;
+        if (what != CELL_NUMBER)
+            continue;
+        if (number < 1900 || number > 2100 || (years++ && number != before + 1))
+            return false;
+        before = number;
+    }
+    return years > 1 && texts;
+}
+
 static bool has_header(const struct csv *csv)
 {
     bool numbers_below = false;
+    if (has_years(csv))
+        return true;
     for (int32_t column = 0; column < csv->columns; column++) {
         if (is_number(csv, 0, column))
             return false;

@@ -125,7 +125,7 @@ static bool has_unit(const char *cell)
 const char *csv_hint(const char *cell)
 {
     if (is_date(cell))
-        return "a date: split it into columns of numbers, as year and month, or leave it out with";
+        return "a date or time: split it into columns of numbers, as year and month, or leave it out with";
     if (has_groups(cell))
         return "a thousands separator? write 1234.5, or leave the column out with";
     if (has_unit(cell))

@@ -60,6 +60,10 @@ static enum status write_mlp(const char *spec, struct text *text)
     const char *sizes = spec + strlen("mlp:"), *colon = strchr(sizes, ':');
     char function[MLP_WORD];
     int count = 0;
+    if (text_equal(sizes, "auto"))
+        FAIL(STATUS_INPUT,
+             "mlp:auto: found no data to fit, expected prony train mlp:auto DATA, which says the "
+             "sizes that it chose, or sizes as in mlp:4-16-3");
     TRY(read_mlp_end(spec, colon, function, text));
     for (const char *at = sizes;; at++) {
         char *end;

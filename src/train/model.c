@@ -2,6 +2,7 @@
 #include "train/model.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 
 static enum status name_classes(struct model *model, int32_t count)
 {
@@ -131,24 +132,24 @@ struct compile_options model_compile_options(const struct model *model, enum pro
 }
 
 /* What may be meant, where a row has one number too few or too many. */
-static const char *how_columns(const struct dataset *dataset, int64_t inputs)
+static const char *how_columns(const struct model *model, const struct dataset *dataset)
 {
-    int64_t labels = dataset->labels ? dataset->label_columns : dataset->number_columns;
+    const int64_t inputs = shape_count(&model->network->input);
+    const int64_t labels = dataset->labels ? dataset->label_columns : dataset->number_columns;
     if (labels && dataset->columns + labels == inputs)
         return "; the last column was taken for a label: --label none says that there is none";
-    if (dataset->columns > inputs)
-        return "; --label says which columns are labels";
-    return "";
+    if (dataset->table && text_starts(model->network->name, "mlp:"))
+        return "; --label says which columns are labels, --drop leaves some out, mlp:auto fits";
+    return dataset->columns > inputs ? "; --label says which columns are labels" : "";
 }
 
 enum status model_check_data(const struct model *model, const struct dataset *dataset)
 {
     int64_t inputs = shape_count(&model->network->input);
     if (inputs != dataset->columns)
-        FAIL(STATUS_INPUT,
-             "%s: found %d feature columns, expected %lld: the network %s takes so many%s",
+        FAIL(STATUS_INPUT, "%s: found %d feature columns, expected %lld, the inputs of %s%s",
              dataset->name, dataset->columns, (long long)inputs, model->network->name,
-             how_columns(dataset, inputs));
+             how_columns(model, dataset));
     return STATUS_OK;
 }
 

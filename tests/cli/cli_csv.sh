@@ -132,7 +132,7 @@ expect a_class_may_be_missing 0 '^0  *-  *-  *-  *0$' "$prony" predict titanic.m
 
 # What has more than one meaning.
 printf 'day,sales\n2021-03-04,1.5\n2021-03-05,2\n' >dates.csv
-expect dates_are_refused 2 "dates.csv:2:1: found '2021-03-04'.*a date: split it.*--drop day" "$prony" train mlp:auto dates.csv
+expect dates_are_refused 2 "dates.csv:2:1: found '2021-03-04'.*a date or time: split it.*--drop day" "$prony" train mlp:auto dates.csv
 printf 'area,price\n1,"1,200"\n2,"2,300"\n' >grouped.csv
 expect thousands_are_refused 2 "grouped.csv:2:3: found the label '1,200'" "$prony" train mlp:auto grouped.csv
 expect unknown_column 2 "did you mean 'area'" "$prony" train mlp:auto house.csv --drop arae

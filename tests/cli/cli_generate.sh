@@ -170,7 +170,7 @@ expect says_what_steps_may_be 2 'steps is -1, expected a whole number from 1 to 
     "$prony" train rbm.net digits --recipe rbm:steps=-1
 expect goes_no_way_back 2 'has run 2 epochs, expected at least as many' \
     "$prony" train vae.net digits --resume vae.st --epochs 1
-expect width_is_said 2 'digits: found 64 feature columns, expected 784: the network vae takes so many$' \
+expect width_is_said 2 'digits: found 64 feature columns, expected 784, the inputs of vae$' \
     "$prony" train vae digits
 expect folder_is_said 1 'cannot write into its folder' "$prony" generate vae.net vae.st --out nowhere/a.csv
 expect stage_of_the_epoch 0 'stage 2 of 4, epoch 10 of 20' "$prony" train digits_dbn digits --epochs 20 --batch 64

@@ -65,6 +65,20 @@ TEST(header_is_found_and_optional)
     }
 }
 
+TEST(years_in_turn_are_names)
+{
+    struct dataset *dataset;
+    if (CHECK_OK(parse("country,2019,2020\nFR,1.5,2.5\nIT,2,3\n", NULL, &dataset))) {
+        CHECK_EQUAL_INT(dataset->rows, 2);
+        CHECK_EQUAL_TEXT(dataset->column_names[1], "2019");
+        dataset_free(dataset);
+    }
+    if (CHECK_OK(parse("x,2019,2019\ny,1.5,2.5\n", NULL, &dataset))) {
+        CHECK_EQUAL_INT(dataset->rows, 2);
+        dataset_free(dataset);
+    }
+}
+
 TEST(quotes_blanks_line_ends_and_marks_are_understood)
 {
     struct dataset *dataset;

@@ -91,6 +91,8 @@ static enum status check_flags(const struct cli *cli, struct train_flags *flags)
             FAIL(STATUS_INPUT,
                  "--%s cannot be given with --resume: a resumed training goes on as it began",
                  arg->name);
+    if (args_given(cli->args, &cli->found, "label") && args_given(cli->args, &cli->found, "target"))
+        FAIL(STATUS_INPUT, "found --label and --target, expected one of them: they are the same");
     if (flags->until)
         TRY(read_goal(flags));
     if ((flags->until || course->patience) && course->validate == 0)
