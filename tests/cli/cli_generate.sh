@@ -72,7 +72,7 @@ expect no_format 2 'expected .csv, .npy or .pgm' "$prony" generate vae.net vae.s
 "$prony" train small iris --epochs 1 --out small.st >/dev/null
 expect only_some_generate 2 'expected one that can generate' "$prony" generate small small.st
 expect recipe_stays 2 'cannot be given with --resume' "$prony" train rbm.net digits --resume rbm.st --recipe rbm
-expect explains_both 0 'd(generator.dense1.weight) = outer' "$prony" explain gan --phase training --no-fusion
+expect explains_both 0 'd(generator.dense1.weight) = outer' env COLUMNS=300 "$prony" explain gan --phase training --no-fusion
 same one_line 1 "$("$prony" explain gan --phase training --json | wc -l | tr -d ' ')"
 expect two_programs 0 '"name":"gan: discriminator".*"name":"gan: generator"' \
     "$prony" explain gan --phase training --json
