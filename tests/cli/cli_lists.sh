@@ -37,7 +37,8 @@ done
 [ "$(echo "$suites" | grep -c '^ ')" = 0 ]
 report a_suite_is_a_line $? "$(echo "$suites" | grep -B1 '^ ')"
 holds counts_a_suites_results "$(echo "$suites" | grep '^threads ')" '     8 '
-holds says_how_long_it_takes "$(echo "$suites" | grep '^demo ')" ' s  '
+echo "$suites" | grep -qE '^demo +[0-9]+ +([0-9]+ h )?([0-9]+ min ?)?([0-9]+ s)?  A first'
+report says_how_long_it_takes $? "$(echo "$suites" | grep '^demo ')"
 
 expect suggests_a_network 2 "did you mean 'large'? (prony networks lists all)" "$prony" bench larg
 expect names_the_list_of_networks 2 'one that prony networks lists' "$prony" explain qqqqq

@@ -35,6 +35,9 @@ struct pace_plan {
     int cores;
     double fp32_per_s; /* FLOP/s of a thread, as calibrated; 0: not known */
     double trainings;  /* > 0: each point is so many trainings to a target */
+    /* Does it run here? What does not takes no time. NULL: all do. */
+    bool (*runs)(const void *context, const struct point *point);
+    const void *context;
 };
 
 /* Learns from a record that was made on this machine; of any kind. */

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "bench/job/task.h"
 #include "bench/peer/peers.h"
+#include "bench/sweep/entry.h"
 #include "nn/optimiser.h"
 
 #include <limits.h>
@@ -369,6 +370,21 @@ static double known_fp32(const struct calibration *calibration)
     return best;
 }
 
+/* May the point be measured here, as far as that is known without starting anything? */
+static bool walk_runs(const void *context, const struct point *point)
+{
+    const struct bench *bench = context;
+    const struct backend *unit;
+    const bool prony = strcmp(point->framework, "prony") == 0;
+    if (strcmp(point->unit, "gpu") == 0 &&
+        registry_first(bench->registry, "gpu", &unit) != STATUS_OK)
+        return false;
+    if (prony && strcmp(point->unit, "cpu") == 0 && !point_is(point, CHOICE_precision_fp32))
+        return false; /* only backends of a GPU compute in others */
+    return entry_check(bench, point) == STATUS_OK &&
+           (!prony || entry_probe(bench, point) == STATUS_OK);
+}
+
 /* Seconds for the group; of a comparison each point has its opponent beside it. */
 static double walk_plan(const struct walk *walk)
 {
@@ -379,7 +395,9 @@ static double walk_plan(const struct walk *walk)
                                    .counts = !bench->unread,
                                    .cores = bench->facts.cpu.cores > 0 ? bench->facts.cpu.cores : 1,
                                    .fp32_per_s = known_fp32(&bench->calibration),
-                                   .trainings = trains ? (double)bench->until.seeds : 0};
+                                   .trainings = trains ? (double)bench->until.seeds : 0,
+                                   .runs = walk_runs,
+                                   .context = bench};
     const double seconds =
         pace_group(&bench->pace, &plan, walk->workload.task, walk->group, walk->group_count);
     return walk->sweep->against ? 2 * seconds : seconds;
