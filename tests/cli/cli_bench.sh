@@ -471,7 +471,9 @@ expect explains_a_term_of_two_words 0 'one worker' "$prony" glossary replica bat
 expect helps_with_a_term 0 'Joules' "$prony" help energy
 expect lists_all_terms 0 'multiply-add' "$prony" glossary
 expect knows_what_is_meant 2 'did you mean "floor"' "$prony" glossary flooor
-[ "$("$prony" glossary | LC_ALL=C.UTF-8 grep -cE '^.{81,}$')" = 0 ]
-report terms_fit_a_terminal $?
+for width in 40 80; do
+    [ "$(COLUMNS=$width "$prony" glossary | LC_ALL=C.UTF-8 grep -cE "^.{$((width + 1)),}\$")" = 0 ]
+    report terms_fit_$width $?
+done
 expect describes_it_as_json 0 '"backends":[{"name":"simd"' "$prony" machine --json
 exit $status

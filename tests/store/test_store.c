@@ -20,6 +20,42 @@ TEST(adds_once)
     store_close(store);
 }
 
+static void add_machine(struct store *store, const char *at, const char *facts)
+{
+    struct arena arena = {0};
+    struct json *machine;
+    struct record record;
+    record_start(&record);
+    CHECK_OK(json_parse(&arena, "test", facts, strlen(facts), &machine));
+    CHECK_OK(point_set(&record.point, &axes[AXIS_server], "vm"));
+    record.machine = machine;
+    record.at = at;
+    CHECK_OK(add_record(store, &record, NULL));
+    arena_free(&arena);
+}
+
+/* By what its newest result says, or by one that says the same and more; names replace. */
+TEST(servers_have_titles)
+{
+    struct store *store = open_store(fresh_path(), STORE_WRITE);
+    char title[TITLE_TEXT];
+    CHECK_OK(store_title(store, "vm", title));
+    CHECK_EQUAL_TEXT(title, "");
+    add_machine(store, "2026-11-15T10:03:58Z",
+                "{\"cpu\":\"AMD EPYC\",\"cores\":2,\"gpu\":{\"name\":\"NVIDIA H200\"}}");
+    add_machine(store, "2026-11-15T10:04:58Z", "{\"cpu\":\"AMD EPYC\",\"cores\":2}");
+    CHECK_OK(store_title(store, "vm", title));
+    CHECK_EQUAL_TEXT(title, "AMD EPYC, 2 cores, NVIDIA H200");
+    const struct store_filter by_title = {"machine", "AMD EPYC, 2 cores"};
+    CHECK_EQUAL_INT(count(store, (struct store_where){&by_title, 1}), 1);
+    add_machine(store, "2026-11-15T10:05:58Z", "{\"title\":\"lab server 3\",\"cores\":2}");
+    CHECK_OK(store_title(store, "vm", title));
+    CHECK_EQUAL_TEXT(title, "lab server 3");
+    CHECK_OK(store_title(store, "elsewhere", title));
+    CHECK_EQUAL_TEXT(title, "");
+    store_close(store);
+}
+
 static enum status add_golden(void *context, const struct record *record, const char *line,
                               size_t length)
 {

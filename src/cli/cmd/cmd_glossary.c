@@ -1,37 +1,18 @@
 /* cmd_glossary.c: `prony glossary [TERM]`: what a word means; the rows are in record/glossary.def.
  */
 #include "cli/commands.h"
+#include "cli/show/wrap.h"
 #include "record/glossary.h"
 
 #include <stdio.h>
-#include <string.h>
 
-enum { WIDTH = 80, INDENT = 2 };
-
-/* How many columns a word takes: bytes of UTF-8 but those that go on with a character. */
-static size_t columns_of(const char *word, size_t length)
-{
-    size_t columns = 0;
-    for (size_t i = 0; i < length; i++)
-        columns += ((unsigned char)word[i] & 0xc0) != 0x80;
-    return columns;
-}
-
-/* The text below its term, in lines of WIDTH columns at most. */
+/* The text below its term, as wide as the screen but no wider than one reads with ease. */
 static void add_term(struct text *out, const struct term *term)
 {
-    size_t column = WIDTH;
-    text_printf(out, "%s%s", out->length ? "\n" : "", term->term);
-    for (const char *at = term->text; *at;) {
-        const size_t length = strcspn(at, " "), wide = columns_of(at, length);
-        const bool fits = column + 1 + wide <= WIDTH;
-        text_printf(out, fits ? " " : "\n%*s", fits ? 0 : INDENT, "");
-        text_add_bytes(out, at, length);
-        column = fits ? column + 1 + wide : INDENT + wide;
-        at += length;
-        at += strspn(at, " ");
-    }
-    text_add_char(out, '\n');
+    enum { WIDEST = 100 };
+    const int screen = wrap_screen();
+    text_printf(out, "%s%s\n", out->length ? "\n" : "", term->term);
+    wrap_add(out, "  ", term->text, screen < WIDEST ? screen : WIDEST);
 }
 
 enum status cli_explain_term(const char *word)
