@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "check.h"
 #include "folder.h"
 
@@ -361,6 +362,76 @@ static void check_allocations(int (*life)(void))
     }
     CHECK(nth > 20);
     CHECK_EQUAL_INT(code, PRONY_OK);
+}
+
+/* What is said of the rows, put where `context` points. */
+static int keep_outputs(void *context, const struct prony_prediction *prediction)
+{
+    float *out = context;
+    for (int64_t i = 0; i < prediction->rows; i++)
+        out[prediction->list ? prediction->list[i] : prediction->first + i] =
+            prediction->outputs[i];
+    return 0;
+}
+
+/* A table of 100 rows: the price is 100000 + 2000 area, and 50000 more in Rome. */
+static bool write_table(const char *path)
+{
+    struct text table = {0};
+    text_add(&table, "city,area,price\n");
+    for (int i = 0; i < 100; i++)
+        text_printf(&table, "%s,%s%.0d,%d\n", i % 3 ? "Bari" : "Rome", i % 25 ? "" : "NA",
+                    i % 25 ? i : 0, 100000 + 2000 * i + (i % 3 ? 0 : 50000));
+    bool written = CHECK_OK(file_write(path, table.data, table.length));
+    text_free(&table);
+    return written;
+}
+
+TEST(learns_a_table_and_keeps_how_it_is_read)
+{
+    const struct prony_data_options filled = {.fill = "median"};
+    const struct prony_options adam = {.optimiser = "adam", .rate = 0.01, .seed = 1};
+    const struct prony_course course = {.epochs = 100, .test = 0.2};
+    struct prony_data *data = NULL, *again = NULL;
+    struct prony *network = NULL, *saved = NULL;
+    struct prony_progress progress = {0};
+    float tested[100] = {0}, said[100], one[2] = {1, 60}, price = 0;
+    const char *spec = NULL;
+    if (!write_table(at("table.csv")) ||
+        !CHECK_EQUAL_INT(prony_data_open(at("table.csv"), &filled, &data), PRONY_OK) ||
+        !CHECK_EQUAL_INT(prony_data_network(data, &spec), PRONY_OK) ||
+        !CHECK_EQUAL_INT(prony_open(spec, &adam, &network), PRONY_OK) ||
+        !CHECK_EQUAL_INT(prony_begin(network, data, &course), PRONY_OK))
+        goto done;
+    CHECK(strstr(prony_data_notes(data), "area: 4 missing of 100, filled with the median"));
+    while (!progress.finished)
+        if (!CHECK_EQUAL_INT(prony_run(network, 1000, &progress), PRONY_OK))
+            goto done;
+    CHECK_EQUAL_INT(prony_test(network, keep_outputs, tested), PRONY_OK);
+    CHECK_EQUAL_INT(prony_save(network, at("table.model")), PRONY_OK);
+    if (!CHECK_EQUAL_INT(prony_open_saved(at("table.model"), NULL, &saved), PRONY_OK))
+        goto done;
+    const struct prony_data_options as_learnt = {.network = saved};
+    CHECK_EQUAL_TEXT(prony_target(saved, 0), "price");
+    CHECK(!prony_target(saved, 1) && !prony_target(saved, -1));
+    if (!CHECK_EQUAL_INT(prony_data_open(at("table.csv"), &as_learnt, &again), PRONY_OK) ||
+        !CHECK_EQUAL_INT(prony_predict_data(saved, again, keep_outputs, said), PRONY_OK))
+        goto done;
+    int rows = 0;
+    for (int i = 0; i < 100; i++)
+        if (tested[i] != 0) { /* by the same weights, in their unit */
+            CHECK_NEAR(tested[i], said[i], 1);
+            rows++;
+        }
+    CHECK_EQUAL_INT(rows, 20);
+    CHECK_EQUAL_INT(prony_predict(saved, 1, one, &price), PRONY_OK);
+    CHECK_NEAR(price, said[60], 1); /* Rome, which is text 1 */
+    CHECK(price > 250000 && price < 290000);
+done:
+    prony_close(network);
+    prony_close(saved);
+    prony_data_close(data);
+    prony_data_close(again);
 }
 
 TEST(goes_on_when_memory_is_out)
