@@ -5,6 +5,7 @@
 #include "cli/peer_folder.h"
 #include "cli/progress.h"
 #include "cli/screen.h"
+#include "record/names.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ static void tell_plan(void *context, int points, double seconds)
     text_free(&text);
 }
 
-/* "large, inference, batch 10, prony, numpy": a group differs in who computes. */
+/* "large, inference, batch 10, prony, NumPy": a group differs in who computes. */
 static void label_stage(struct text *label, const struct point *points, int count)
 {
     const char *folder = strrchr(points->model, '/');
@@ -58,7 +59,7 @@ static void label_stage(struct text *label, const struct point *points, int coun
         for (int before = 0; before < i && !again; before++)
             again = strcmp(points[before].framework, points[i].framework) == 0;
         if (!again)
-            text_printf(label, ", %s", points[i].framework);
+            text_printf(label, ", %s", framework_title(points[i].framework));
     }
 }
 

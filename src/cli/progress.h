@@ -1,6 +1,6 @@
 /* progress.h: how far a command is, for the person who waits.
  *
- *     [#########-------------]  27 of 60   large, inference, batch 10, pytorch
+ *     [#########-------------]  27 of 60   large, inference, batch 10, PyTorch
  *     1 min 10 s gone, about 1 min 20 s left
  *
  * On a terminal these two lines stay below whatever is printed (screen_status). Elsewhere a plain

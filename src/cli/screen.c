@@ -20,7 +20,7 @@
 struct screen {
     int fd;
     bool exact;
-    bool gone; /* the reader closed it */
+    _Atomic bool gone; /* the reader closed it; logs of any thread ask */
     char rest[4];
     size_t rest_length;
 };
