@@ -93,6 +93,8 @@ measured bench "$prony" bench small --batch 1,10 --backend ref --seconds 0.02
 measured bench_joined "$prony" bench small --batch 1,2 --backend ref --phase training,inference \
     --isa scalar --fusion on,off --optimiser sgd,adam --caches warm --skip optimiser=adam --seconds 0.02
 fits bench_skips "$prony" bench small --backend ref --threads 1,2,3 --batch 1,2 --seconds 0.02
+fits bench_kernels "$prony" bench --kernels sgd activate dense --backend ref --seconds 0.01
+fits bench_against "$prony" bench small --backend ref --against ref --seconds 0.1
 fits profile "$prony" profile small --backend ref --seconds 0.05
 fits machine "$prony" machine
 exit $status

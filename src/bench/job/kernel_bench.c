@@ -288,6 +288,7 @@ static void find_widths(struct kernels *kernels)
     struct kernel_rows *rows = &kernels->rows;
     struct op_case op_case;
     struct text sizes = {0};
+    rows->contested = kernels->count > 1;
     for (int32_t i = 0; case_at(i, &op_case); i++) {
         if (!kernels->wanted[op_case.kind])
             continue;
@@ -318,7 +319,7 @@ static enum status run(struct kernels *kernels)
 
 enum status kernel_bench(const struct kernel_request *request)
 {
-    struct kernels kernels = {.request = request};
+    struct kernels kernels = {.request = request, .rows.width = request->width};
     double seconds = request->seconds > 0 ? request->seconds : SECONDS;
 
     kernels.measure = (struct measure_options){

@@ -13,6 +13,7 @@ struct kernel_request {
     int op_count;                          /* … 0: all */
     const char *backends, *threads, *isas; /* lists, as of a sweep; NULL: the usual ones */
     const char *format;                    /* kernel_rows_format */
+    int width;                             /* that the table may have; 0: any */
     double seconds;                        /* for each case; 0: the usual time */
     bool (*stopped)(void);
     enum status (*print)(const char *rows); /* takes each row when it is there */

@@ -103,16 +103,64 @@ static void make_cells(const struct kernel_row *row, bool plain, struct text cel
     text_add(&cells[COLUMN_NOTE], text_of(&row->note));
 }
 
+static int column_width(const struct kernel_rows *rows, enum column column)
+{
+    if (column == COLUMN_OP)
+        return rows->op_width;
+    if (column == COLUMN_SIZES)
+        return rows->sizes_width;
+    if (column == COLUMN_KERNEL)
+        return rows->op_width + (int)strlen("_f32_avx512_depthwise");
+    return columns[column].width;
+}
+
+/* Leaves out columns, the least important first, until the others fit; then sizes are cut. The note
+ * has lines of its own. */
+static void leave_out(struct kernel_rows *rows)
+{
+    static const enum column order[] = {COLUMN_NOTE,   COLUMN_BYTES,   COLUMN_KERNEL,
+                                        COLUMN_FLOP,   COLUMN_THREADS, COLUMN_BACKEND,
+                                        COLUMN_SPREAD, COLUMN_FLOOR};
+    const int note = (int)strlen(columns[COLUMN_NOTE].name);
+    int total = note;
+    for (int c = 0; c < COLUMNS; c++)
+        total += column_width(rows, (enum column)c) + (c ? 2 : 0);
+    for (size_t i = 0; i < sizeof order / sizeof *order && rows->width && total > rows->width;
+         i++) {
+        const bool who = order[i] == COLUMN_THREADS || order[i] == COLUMN_BACKEND;
+        if (who && rows->contested)
+            continue;
+        rows->left_out |= 1u << order[i];
+        total -= column_width(rows, order[i]) + 2 + (order[i] == COLUMN_NOTE ? note : 0);
+    }
+    if (rows->width && total > rows->width && rows->sizes_width > total - rows->width)
+        rows->sizes_width -= total - rows->width;
+}
+
+/* Under its row, in lines that fit. */
+static void add_note(const struct kernel_rows *rows, const char *note, struct text *out)
+{
+    enum { INDENT = 2 };
+    const size_t room = (size_t)rows->width - INDENT;
+    while (*note) {
+        size_t length = strlen(note), blank = length;
+        for (size_t i = 0; length > room && i <= room; i++)
+            blank = note[i] == ' ' ? i : blank;
+        text_printf(out, "%*s%.*s\n", INDENT, "", (int)blank, note);
+        note += blank + strspn(note + blank, " ");
+    }
+}
+
 static void add_aligned(const struct kernel_rows *rows, enum column column, const char *cell,
                         struct text *out)
 {
-    int width = columns[column].width, used = (int)table_width(cell);
-    if (column == COLUMN_OP)
-        width = rows->op_width;
-    if (column == COLUMN_SIZES)
-        width = rows->sizes_width;
-    if (column == COLUMN_KERNEL)
-        width = rows->op_width + (int)strlen("_f32_avx512_depthwise");
+    int width = column_width(rows, column), used = (int)table_width(cell);
+    if (rows->left_out & 1u << column)
+        return;
+    if (column == COLUMN_SIZES && rows->width && used > width) { /* ASCII; JSON has it whole */
+        text_printf(out, "  %.*s…", width - 1, cell);
+        return;
+    }
     int room = width > used ? width - used : 0;
     bool right = columns[column].unit || column == COLUMN_THREADS;
     text_printf(out, "%s%*s%s%*s", column ? "  " : "", right ? room : 0, "", cell, right ? 0 : room,
@@ -200,6 +248,8 @@ void kernel_rows_add(struct kernel_rows *rows, const struct kernel_row *row, str
         add_json(row, out);
         return;
     }
+    if (!rows->begun && rows->format == TABLE_ALIGNED)
+        leave_out(rows);
     if (!rows->begun)
         add_heading(rows, out);
     rows->begun = true;
@@ -207,6 +257,8 @@ void kernel_rows_add(struct kernel_rows *rows, const struct kernel_row *row, str
     for (int c = 0; c < COLUMNS; c++)
         texts[c] = text_of(&cells[c]);
     add_line(rows, texts, out);
+    if (rows->left_out & 1u << COLUMN_NOTE)
+        add_note(rows, texts[COLUMN_NOTE], out);
     for (int c = 0; c < COLUMNS; c++) {
         out->failed |= cells[c].failed;
         text_free(&cells[c]);

@@ -24,6 +24,9 @@ struct kernel_rows {
     bool json;
     enum table_format format;  /* unless json */
     int op_width, sizes_width; /* of the aligned table */
+    int width;                 /* that it may have; 0: any */
+    bool contested;            /* several backends or threads take turns: their columns stay */
+    unsigned left_out;         /* columns that have no room in it, a bit each */
     bool begun;
 };
 

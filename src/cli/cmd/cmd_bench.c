@@ -4,6 +4,7 @@
 #include "cli/bench_run.h"
 #include "cli/gate.h"
 #include "cli/peer_folder.h"
+#include "cli/screen.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -52,6 +53,7 @@ static enum status time_kernels(const struct cli *cli, const struct bench_flags 
                                            .threads = axis[AXIS_threads],
                                            .isas = axis[AXIS_isa],
                                            .format = flags->output.format,
+                                           .width = screen_width(stdout),
                                            .seconds = flags->request.seconds,
                                            .stopped = cli_interrupted,
                                            .print = print_rows};

@@ -254,13 +254,24 @@ void show_table_begin(struct show_table *table, struct text *out)
         print_cells(table, headings, out);
 }
 
+/* What begins with blanks goes on under its first word. */
+static void print_row_line(const struct show_table *table, const char *line, struct text *out)
+{
+    const size_t blanks = strspn(line, " ");
+    struct text lead = {0};
+    wrap_pad(&lead, blanks);
+    wrap_add(out, text_of(&lead), line + blanks, table->width);
+    out->failed |= lead.failed;
+    text_free(&lead);
+}
+
 void show_table_flush(struct show_table *table, struct text *out)
 {
     for (const struct show_row *row = table->first; row; row = row->next) {
         if (row->cells)
             print_cells(table, row->cells, out);
         else
-            wrap_add(out, "", row->line, table->width);
+            print_row_line(table, row->line, out);
     }
     table->first = table->last = NULL;
 }
