@@ -68,6 +68,14 @@ fits() {
 }
 
 "$prony" machine --name 'a machine' >/dev/null 2>&1
+shown help "$prony" help
+for command in $("$prony" help | awk '/^  [a-z]/ && $1 != "prony" { print $1 }'); do
+    shown "help_$command" "$prony" "$command" --help
+    fits "help_all_$command" "$prony" "$command" --help all
+done
+shown networks "$prony" networks
+fits suites "$prony" suites
+
 shown explain "$prony" explain small --phase training --batch 3 --backend ref
 shown explain_unfused "$prony" explain lenet --batch 2
 shown explain_recipe "$prony" explain gan --phase training
