@@ -34,6 +34,7 @@ export async function takePictures(browser, address, folder) {
   for (const [name, [path, options, part]] of Object.entries(pictures)) {
     const page = await openPage(browser, address, path, { viewport: WINDOW, ...options });
     await settled(page);
+    await page.evaluate(() => document.querySelector(".foot").remove()); // it names this store's file
     await (part ? page.locator(part) : page).screenshot({ path: join(folder, `${name}.png`) });
     await page.context().close();
   }

@@ -22,7 +22,7 @@ export interface SmallSheet {
   y: Metric;
   ratio: boolean; // what is shown is the speed-up against a baseline
   scale: Scale;
-  about: number; // the result that the sentence is about; 0: none in particular
+  about: number; // the result whose share of the limit the sentence says; 0: it is about several
   catalogue: Catalogue;
 }
 
@@ -124,7 +124,7 @@ export function sheetOf(finding: Finding, answered: Answered, catalogue: Catalog
     y,
     ratio,
     scale: scaleFor(ratio ? "x" : y.unit, figures),
-    about: ratio ? 0 : (finding.ids[0] ?? 0),
+    about: y.key === "of_limit" ? (finding.ids[0] ?? 0) : 0,
     catalogue,
   };
 }
