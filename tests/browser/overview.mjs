@@ -111,6 +111,7 @@ export const overviewTests = {
     assert.ok(await page.isHidden("#term-note"));
     await term.hover();
     assert.ok(await page.isVisible("#term-note"));
+    await (await open("/?view=explorer")).waitForSelector(".hint .term");
     const learn = await open("/?view=learn");
     const terms = await learn.$$eval(".glossary:not(.reading) dt", (all) => all.map(({ textContent }) => textContent));
     assert.ok(terms.length >= 30, `${terms.length} terms`);
@@ -149,6 +150,24 @@ export const overviewTests = {
     await picture(page, "overview-begun");
     bench.kill("SIGINT");
     await ended;
+    await page.context().close();
+    assert.equal(await stopGuide(guide), 0);
+  },
+
+  async own_results_come_before_those_that_ship({ browser, prony, folder }) {
+    const both = join(folder, "both.db");
+    run(prony, "store", "create", "--store", both);
+    run(prony, "store", "add", join(folder, "results.jsonl"), "--store", both);
+    const { guide, address } = startGuide(prony, both);
+    const page = await openPage(browser, await address, "/");
+    assert.equal(await page.$(".overview-machine .badge"), null);
+    assert.equal(await page.getAttribute(".overview-machine strong", "title"), "box");
+    const groups = await page.$$eval("#machine optgroup", (all) => all.map(({ label }) => label));
+    assert.deepEqual(groups, ["Your machines", "Measured elsewhere (shipped with prony)"]);
+    await page.click(".elsewhere:last-child a");
+    await changedTo(page, "source=shipped");
+    await page.waitForSelector(".overview-machine .badge");
+    assert.deepEqual(await troublesOf(page), []);
     await page.context().close();
     assert.equal(await stopGuide(guide), 0);
   },

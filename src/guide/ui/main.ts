@@ -23,7 +23,7 @@ import {
   type View,
 } from "./page";
 import { drawPlots, resizePlots } from "./plot";
-import { followTerms } from "./terms";
+import { explainPage, followTerms } from "./terms";
 import { views } from "./views/index";
 
 const RETRY_MS = 3000;
@@ -203,6 +203,7 @@ class Page {
     refill(find("main"), content.main);
     markView(name);
     void this.fillMachines(name);
+    void explainPage([find("main"), find("aside")]);
     drawPlots();
     if (other && this.begun) {
       scrollTo(0, 0);

@@ -47,6 +47,25 @@ export function explained(text: string, terms: Term[], seen: Set<string>): Child
   return [...parts, text.slice(from)].filter((part) => part !== "");
 }
 
+const PROSE = ".lead, .hint, .subtitle"; // where sentences stand
+const USED = "a, button, label, summary, code"; // what is there to be used is left alone
+
+// Explains the terms of what is on the page, each where it comes first.
+export async function explainPage(places: HTMLElement[]): Promise<void> {
+  const terms = await glossary();
+  const seen = new Set<string>();
+  for (const prose of places.flatMap((place) => [...place.querySelectorAll(PROSE)])) {
+    const walker = document.createTreeWalker(prose, NodeFilter.SHOW_TEXT);
+    const texts: Text[] = [];
+    while (walker.nextNode()) texts.push(walker.currentNode as Text);
+    for (const text of texts) {
+      if (text.parentElement?.closest(USED)) continue;
+      const parts = explained(text.data, terms, seen).filter((part) => part !== null && part !== false);
+      if (parts.length > 1) text.replaceWith(...parts);
+    }
+  }
+}
+
 // Below the word, or above it where there is no room, and within the window.
 function place(note: HTMLElement, word: HTMLElement): void {
   const { left, top, bottom } = word.getBoundingClientRect();
