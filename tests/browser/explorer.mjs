@@ -345,7 +345,7 @@ export const explorerTests = {
       /x: found "bacth", expected an axis; did you mean "batch"\?/,
     );
     const none = await open("/?y=gpu_memory&x=batch");
-    assert.match(await none.textContent("main"), /gpu memory/);
+    assert.match(await none.textContent("main"), /GPU memory/);
     const lost = await open("/?view=nothing");
     assert.match(await lost.textContent("#message"), /no view "nothing"/);
     const gone = await open("/?view=record&id=999999");

@@ -37,7 +37,9 @@ export const frameTests = {
     assert.ok(await page.isVisible("#networks"), "what was shown is gone");
     await page.click("#view-machines");
     await page.waitForSelector('main h1:text("The server has stopped")');
-    const again = spawn(prony, ["guide", "--port", new URL(address).port, "--store", store], { stdio: "ignore" });
+    const again = spawn(prony, ["guide", "--port", new URL(address).port, "--store", store], {
+      stdio: "ignore",
+    });
     await page.waitForSelector("#machines", { timeout: 15000 });
     assert.ok(await page.isHidden("#gone"));
     await stopGuide(again);

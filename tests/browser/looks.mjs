@@ -18,7 +18,8 @@ export function watchCanvas() {
   globalThis.canvasTexts = (canvas) => texts.get(canvas) ?? [];
   CanvasRenderingContext2D.prototype.clearRect = function (x, y, width, height) {
     const { a, d } = this.getTransform();
-    if (width * a >= this.canvas.width - 1 && height * d >= this.canvas.height - 1) texts.set(this.canvas, []);
+    if (width * a >= this.canvas.width - 1 && height * d >= this.canvas.height - 1)
+      texts.set(this.canvas, []);
     return clearRect.call(this, x, y, width, height);
   };
   CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...most) {
@@ -47,7 +48,8 @@ function troublesInPage() {
   const troubles = [];
   const shorten = (text) => text.trim().replace(/\s+/g, " ").slice(0, 40);
   const seen = (one) =>
-    one.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && !one.closest(".unseen, .skip");
+    one.checkVisibility({ opacityProperty: true, visibilityProperty: true }) &&
+    !one.closest(".unseen, .skip");
   const words = [];
   // What is left of a rectangle within everything that clips it; text that is clipped for good is cut.
   function visible(rect, one, text) {
@@ -57,7 +59,12 @@ function troublesInPage() {
       if (style.overflowX === "visible" && style.overflowY === "visible") continue;
       const frame = around.getBoundingClientRect();
       const scrolls = /auto|scroll/.test(style.overflowX + style.overflowY);
-      if (!scrolls && !around.title && !one.title && (box.right > frame.right + 1 || box.bottom > frame.bottom + 2))
+      if (
+        !scrolls &&
+        !around.title &&
+        !one.title &&
+        (box.right > frame.right + 1 || box.bottom > frame.bottom + 2)
+      )
         troubles.push(`cut: ${text}`);
       box.left = Math.max(box.left, frame.left);
       box.right = Math.min(box.right, frame.right);
@@ -80,7 +87,8 @@ function troublesInPage() {
     }
   }
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) if (!walker.currentNode.parentElement.closest("option, script, noscript")) addText(walker.currentNode);
+  while (walker.nextNode())
+    if (!walker.currentNode.parentElement.closest("option, script, noscript")) addText(walker.currentNode);
   for (const canvas of document.querySelectorAll("canvas")) {
     const frame = canvas.getBoundingClientRect();
     const by = frame.width / canvas.width;
@@ -108,7 +116,9 @@ function troublesInPage() {
     }
   });
   if (document.scrollingElement.scrollWidth > innerWidth) {
-    const wide = [...document.querySelectorAll("body *")].find((one) => one.getBoundingClientRect().right > innerWidth + 1);
+    const wide = [...document.querySelectorAll("body *")].find(
+      (one) => one.getBoundingClientRect().right > innerWidth + 1,
+    );
     troubles.push(`scrolls sideways: ${wide?.outerHTML.slice(0, 80)}`);
   }
   const headings = [...document.querySelectorAll("main h1")].filter(seen);
@@ -120,8 +130,13 @@ function troublesInPage() {
 // In the page: words on a canvas against what is behind it.
 function faintInCharts() {
   const lightness = (colour) => {
-    const channels = colour.match(/[\d.]+/g).slice(0, 3).map((value) => Number(value) / 255);
-    const [red, green, blue] = channels.map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4));
+    const channels = colour
+      .match(/[\d.]+/g)
+      .slice(0, 3)
+      .map((value) => Number(value) / 255);
+    const [red, green, blue] = channels.map((value) =>
+      value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4,
+    );
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
   };
   const probe = document.createElement("canvas").getContext("2d");
@@ -133,7 +148,8 @@ function faintInCharts() {
   const found = new Set();
   for (const canvas of document.querySelectorAll("canvas")) {
     let around = canvas;
-    while (around.parentElement && /, 0\)$|transparent/.test(getComputedStyle(around).backgroundColor)) around = around.parentElement;
+    while (around.parentElement && /, 0\)$|transparent/.test(getComputedStyle(around).backgroundColor))
+      around = around.parentElement;
     const ground = lightness(getComputedStyle(around).backgroundColor);
     for (const { text, colour } of globalThis.canvasTexts?.(canvas) ?? []) {
       if (typeof colour !== "string") continue;
@@ -154,7 +170,9 @@ async function axeTroubles(page) {
       resultTypes: ["violations"],
     });
     return found.flatMap(({ id, nodes }) =>
-      nodes.slice(0, 3).map(({ target, any }) => `${id}: ${target.join(" ")} ${any[0]?.message ?? ""}`.slice(0, 200)),
+      nodes
+        .slice(0, 3)
+        .map(({ target, any }) => `${id}: ${target.join(" ")} ${any[0]?.message ?? ""}`.slice(0, 200)),
     );
   });
   return violations;
@@ -168,7 +186,11 @@ export async function troublesOf(page) {
 
 // Every width and both colours of one address. `open` is that of the tests' context; `ready` waits for what
 // the page draws; `look` may save a picture: (page, "phone-dark").
-export async function assertSound(open, path, { ready = async () => {}, look = async () => {}, wait_ms = 450 } = {}) {
+export async function assertSound(
+  open,
+  path,
+  { ready = async () => {}, look = async () => {}, wait_ms = 450 } = {},
+) {
   const all = {};
   for (const [width, [wide, high]] of Object.entries(WIDTHS)) {
     const page = await open(path, { viewport: { width: wide, height: high } });

@@ -41,7 +41,10 @@ export const overviewTests = {
   },
 
   async learn_is_sound_at_every_width({ open, picture }) {
-    await assertSound(open, "/?view=learn", { wait_ms: 50, look: (page, look) => picture(page, `learn-${look}`) });
+    await assertSound(open, "/?view=learn", {
+      wait_ms: 50,
+      look: (page, look) => picture(page, `learn-${look}`),
+    });
   },
 
   async a_card_leads_to_its_figures_and_its_command({ open }) {
@@ -97,7 +100,8 @@ export const overviewTests = {
     }
     for (const id of await page.$$eval(".finding", (cards) => cards.map((card) => card.id)))
       assert.ok(reached.has(id), `the keyboard does not reach ${id}`);
-    for (const id of ["machine", "copy-link", "theme"]) assert.ok(reached.has(id), `the keyboard does not reach ${id}`);
+    for (const id of ["machine", "copy-link", "theme"])
+      assert.ok(reached.has(id), `the keyboard does not reach ${id}`);
   },
 
   async terms_are_explained_where_they_appear({ open }) {
@@ -113,7 +117,9 @@ export const overviewTests = {
     assert.ok(await page.isVisible("#term-note"));
     await (await open("/?view=explorer")).waitForSelector(".hint .term");
     const learn = await open("/?view=learn");
-    const terms = await learn.$$eval(".glossary:not(.reading) dt", (all) => all.map(({ textContent }) => textContent));
+    const terms = await learn.$$eval(".glossary:not(.reading) dt", (all) =>
+      all.map(({ textContent }) => textContent),
+    );
     assert.ok(terms.length >= 30, `${terms.length} terms`);
     await learn.fill("#find", "roofline");
     const left = await learn.$$eval(".glossary:not(.reading) > :not([hidden])", (all) => all.length);
@@ -133,7 +139,6 @@ export const overviewTests = {
     await page.context().close();
     assert.equal(await stopGuide(guide), 0);
   },
-
 
   async a_bench_is_seen_before_its_first_result({ browser, prony, folder, picture }) {
     const filling = join(folder, "begun.db");

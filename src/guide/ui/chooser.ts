@@ -6,7 +6,7 @@ import { attributed, element, type Child } from "./dom";
 import { name } from "./format";
 
 export const ELSEWHERE = "Measured elsewhere (shipped with prony)";
-const ALL = ""; // no machine in particular
+const NONE = ""; // the address names no machine
 
 const keyOf = ({ server, source }: Pick<MachineEntry, "server" | "source">) => `${source}/${server}`;
 
@@ -39,11 +39,11 @@ export function machineChooser(
   const found = machines.find((one) => one.server === server);
   const own = machines.filter(({ source }) => source !== "shipped");
   const shipped = machines.filter(({ source }) => source === "shipped");
-  const chosen = found ? keyOf(found) : ALL;
+  const chosen = found ? keyOf(found) : NONE;
   const select = element(
     "select",
     { id: "machine", className: "machine" },
-    found ? null : element("option", { value: ALL, selected: true }, "All machines"),
+    found ? null : element("option", { value: NONE, selected: true }, "Choose a machine"),
     group(own.length > 1 ? "Your machines" : "This machine", own, chosen),
     group(ELSEWHERE, shipped, chosen),
   );

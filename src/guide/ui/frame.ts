@@ -74,7 +74,12 @@ export function cardShapes(count: number): HTMLElement[] {
 // The same where a whole view will be.
 export function skeleton(): Child[] {
   const cards = cardShapes(3);
-  const all = element("div", { className: "skeleton" }, shape("title"), element("div", { className: "cards" }, ...cards));
+  const all = element(
+    "div",
+    { className: "skeleton" },
+    shape("title"),
+    element("div", { className: "cards" }, ...cards),
+  );
   return [attributed(all, { "aria-hidden": "true" })];
 }
 

@@ -13,15 +13,7 @@ import {
 import { element, find, refill } from "./dom";
 import { emptyStore } from "./empty";
 import { fillHeader, guideCommand, markView, showGone, showMachines, showStore, skeleton } from "./frame";
-import {
-  addressOf,
-  changed,
-  HOME,
-  note,
-  type Asked,
-  type Content,
-  type View,
-} from "./page";
+import { addressOf, changed, HOME, note, type Asked, type Content, type View } from "./page";
 import { drawPlots, resizePlots } from "./plot";
 import { explainPage, followTerms } from "./terms";
 import { views } from "./views/index";
@@ -30,7 +22,8 @@ const RETRY_MS = 3000;
 const WATCH_MS = 4000;
 const SKELETON_MS = 200; // what comes sooner needs none
 const STOPPED = "stopped"; // the stamp of what stands in for a view then
-const BY_MACHINE = ["overview", "explorer", "compare", "roofline", "scaling", "machines", "answers"]; // their addresses take server=
+// Views whose addresses take server=
+const BY_MACHINE = ["overview", "explorer", "compare", "roofline", "scaling", "machines", "answers"];
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -220,12 +213,7 @@ class Page {
     showMachines(overview, asked ?? (name === HOME ? overview.server : null), (server, source) => {
       const now = readAddress();
       const target = BY_MACHINE.includes(now.name) ? now.name : HOME;
-      this.go(
-        addressOf(
-          target,
-          target === HOME ? { server, source } : changed(now.parameters, { server }),
-        ),
-      );
+      this.go(addressOf(target, target === HOME ? { server, source } : changed(now.parameters, { server })));
     });
   }
 }

@@ -34,7 +34,10 @@ function spellings(terms: Term[]): [string, Term][] {
 export function explained(text: string, terms: Term[], seen: Set<string>): Child[] {
   if (terms.length === 0) return [text];
   const words = spellings(terms);
-  const pattern = new RegExp(`(?<![\\w-])(${words.map(([word]) => escaped(word)).join("|")})(?![\\w-])`, "gi");
+  const pattern = new RegExp(
+    `(?<![\\w-])(${words.map(([word]) => escaped(word)).join("|")})(?![\\w-])`,
+    "gi",
+  );
   const parts: Child[] = [];
   let from = 0;
   for (const match of text.matchAll(pattern)) {

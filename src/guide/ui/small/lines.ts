@@ -49,7 +49,11 @@ function xScale(places: number[]): Scale1 {
   const last = places[places.length - 1] ?? 1;
   const log = first > 0 && last / first >= 8;
   const place = (value: number) =>
-    last === first ? 0.5 : log ? Math.log(value / first) / Math.log(last / first) : (value - first) / (last - first);
+    last === first
+      ? 0.5
+      : log
+        ? Math.log(value / first) / Math.log(last / first)
+        : (value - first) / (last - first);
   const ticks: number[] = [];
   for (const value of [...places].reverse())
     if (ticks.every((tick) => Math.abs(place(tick) - place(value)) >= TICK_SHARE)) ticks.push(value);
@@ -58,7 +62,14 @@ function xScale(places: number[]): Scale1 {
 
 const percent = (share: number) => `${(100 * share).toFixed(2)}%`;
 
-function dotOf(sheet: SmallSheet, series: SmallSeries, point: Point, left: number, bottom: number, tone: number) {
+function dotOf(
+  sheet: SmallSheet,
+  series: SmallSeries,
+  point: Point,
+  left: number,
+  bottom: number,
+  tone: number,
+) {
   const figure = valueText(sheet, valueOf(sheet, point));
   const dot = element("span", {
     className: `line-dot tone-${tone}${isHollow(point) ? " hollow" : ""}`,
@@ -75,12 +86,21 @@ function areaOf(sheet: SmallSheet, xs: Scale1, ys: Scale1): HTMLElement {
     drawn("polyline", {
       class: `line tone-${index + 1}`,
       points: points
-        .map((point) => `${(100 * xs.place(Number(point.x))).toFixed(2)},${(100 - 100 * ys.place(shown(point))).toFixed(2)}`)
+        .map(
+          (point) =>
+            `${(100 * xs.place(Number(point.x))).toFixed(2)},${(100 - 100 * ys.place(shown(point))).toFixed(2)}`,
+        )
         .join(" "),
     }),
   );
   const grid = ys.ticks.map((tick) =>
-    drawn("line", { class: "line-grid", x1: 0, x2: 100, y1: 100 - 100 * ys.place(tick), y2: 100 - 100 * ys.place(tick) }),
+    drawn("line", {
+      class: "line-grid",
+      x1: 0,
+      x2: 100,
+      y1: 100 - 100 * ys.place(tick),
+      y2: 100 - 100 * ys.place(tick),
+    }),
   );
   const dots = sheet.series.flatMap((series, index) =>
     series.points.map((point) =>
@@ -90,7 +110,12 @@ function areaOf(sheet: SmallSheet, xs: Scale1, ys: Scale1): HTMLElement {
   return element(
     "div",
     { className: "line-area" },
-    drawn("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" }, ...grid, ...paths),
+    drawn(
+      "svg",
+      { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" },
+      ...grid,
+      ...paths,
+    ),
     ...dots,
   );
 }
@@ -109,7 +134,7 @@ function namesOf(sheet: SmallSheet, ys: Scale1): HTMLElement {
   const names = sheet.series.map(({ name }, index) => {
     const one = element(
       "span",
-      { className: `line-name tone-${index + 1}` },
+      { className: `line-name tone-${index + 1}`, title: name },
       name ? `${name} ` : "",
       element("b", {}, compact(ends[index] ?? 0)),
     );
@@ -146,7 +171,14 @@ export function linesOf(sheet: SmallSheet): HTMLElement {
       `${name} ${points.map((point) => `${xText(sheet, point.x)}: ${valueText(sheet, valueOf(sheet, point))}`).join(", ")}`.trim(),
     )
     .join("; ");
-  const log = xs.log && ys.log ? "both axes logarithmic" : xs.log ? `${label(sheet.x)} logarithmic` : ys.log ? "logarithmic" : "";
+  const log =
+    xs.log && ys.log
+      ? "both axes logarithmic"
+      : xs.log
+        ? `${label(sheet.x)} logarithmic`
+        : ys.log
+          ? "logarithmic"
+          : "";
   return element(
     "figure",
     { className: "small lines" },

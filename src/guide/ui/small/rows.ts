@@ -59,7 +59,8 @@ function linesOf(sheet: SmallSheet, ends: boolean): { lines: Line[]; places: Val
 
 // Names are sorted by what they reached, numbers stay in their order.
 function ordered(sheet: SmallSheet, lines: Line[]): Line[] {
-  const numbered = (sheet.series.length === 1 || sheet.ratio) && lines.every(({ marks }) => typeof marks[0]?.x === "number");
+  const numbered =
+    (sheet.series.length === 1 || sheet.ratio) && lines.every(({ marks }) => typeof marks[0]?.x === "number");
   const first = ({ marks }: Line) => (marks[0] ? valueOf(sheet, marks[0]) : 0);
   const down = sheet.ratio || sheet.y.better === "higher" ? 1 : -1;
   return (numbered ? lines : [...lines].sort((a, b) => down * (first(b) - first(a)))).slice(0, LINES);
@@ -101,7 +102,7 @@ export function barsOf(sheet: SmallSheet): HTMLElement {
   const share = !sheet.ratio && sheet.y.key === "of_limit";
   const points = lines.flatMap(({ marks }) => marks);
   const ideals = sheet.ratio ? points.map((point) => idealOf(point) ?? 0) : [];
-  const most = Math.max(share ? 100 : 0, ...ideals, ...points.map((point) => valueOf(sheet, point)));
+  const most = Math.max(share ? 100 : 0, ...ideals, ...points.map((point) => valueOf(sheet, point))) || 1;
   const chosen = chosenOf(sheet, points);
   const rows = lines.flatMap(({ name, marks: [point] }) => {
     if (!point) return [];
@@ -122,7 +123,9 @@ export function barsOf(sheet: SmallSheet): HTMLElement {
     { className: share ? "small rows share" : "small rows" },
     element("ol", {}, ...rows),
     caption(
-      share ? "100 % is the limit: the most that this machine can do" : `${measureText(sheet)}${where}${whose}`,
+      share
+        ? "100 % is the limit: the most that this machine can do"
+        : `${measureText(sheet)}${where}${whose}`,
       ideals.some((ideal) => ideal > 0) ? element("span", { className: "key-ideal" }, "ideal") : null,
     ),
   );
@@ -140,7 +143,9 @@ function logAxis(figures: number[]): { ticks: number[]; place: (value: number) =
 function axisOf(ticks: number[], limit: number[]): HTMLElement {
   const every = Math.ceil((ticks.length - 1) / 4); // so that figures have room beside each other
   const shown = ticks.flatMap((tick, index) =>
-    index % every === 0 ? [at(element("span", {}, limit.includes(tick) ? "limit" : compact(tick)), index / (ticks.length - 1))] : [],
+    index % every === 0
+      ? [at(element("span", {}, limit.includes(tick) ? "limit" : compact(tick)), index / (ticks.length - 1))]
+      : [],
   );
   return element("div", { className: "row-axis" }, ...shown);
 }
@@ -151,7 +156,9 @@ export function dotsOf(sheet: SmallSheet): HTMLElement {
   const shown = (point: Point) => valueOf(sheet, point) * sheet.scale.factor;
   const limit = sheet.y.key === "times_floor" && !sheet.ratio ? [1] : []; // what the figures are a multiple of
   const figures = [...limit, ...lines.flatMap(({ marks }) => marks.map(shown))];
-  if (limit.length === 0 && places.length < 2 && Math.max(...figures) < WIDE * Math.min(...figures)) return barsOf(sheet);
+  if (figures.some((value) => value <= 0)) return barsOf(sheet);
+  if (limit.length === 0 && places.length < 2 && Math.max(...figures) < WIDE * Math.min(...figures))
+    return barsOf(sheet);
   const { ticks, place } = logAxis(figures);
   const grid = () =>
     ticks.map((_, index) => at(element("span", { className: "row-grid" }), index / (ticks.length - 1)));

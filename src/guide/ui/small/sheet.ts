@@ -59,11 +59,14 @@ export function isHollow(point: Point): boolean {
 }
 
 const byX = (a: Point, b: Point) =>
-  typeof a.x === "number" && typeof b.x === "number" ? a.x - b.x : String(a.x).localeCompare(String(b.x), "en");
+  typeof a.x === "number" && typeof b.x === "number"
+    ? a.x - b.x
+    : String(a.x).localeCompare(String(b.x), "en");
 
 // The fewest axes, first ones first, by which all series can be told apart.
 function tellingAxes(groups: string[], all: Value[][]): number[] {
-  const kinds = (axes: number[]) => new Set(all.map((group) => JSON.stringify(axes.map((at) => group[at])))).size;
+  const kinds = (axes: number[]) =>
+    new Set(all.map((group) => JSON.stringify(axes.map((at) => group[at])))).size;
   let telling: number[] = [];
   groups.forEach((_, at) => {
     if (kinds([...telling, at]) > kinds(telling)) telling = [...telling, at];
@@ -113,10 +116,14 @@ export function sheetOf(finding: Finding, answered: Answered, catalogue: Catalog
   const x = parameters.get("x") ?? "";
   const y = catalogue.metrics.find(({ key }) => key === parameters.get("y"));
   const ratio = parameters.has("baseline");
-  const points = answered.points.filter((point) => point.x !== null && (!ratio || typeof point.speedup === "number"));
+  const points = answered.points.filter(
+    (point) => point.x !== null && (!ratio || typeof point.speedup === "number"),
+  );
   if (!y || points.length === 0) return null;
   const groups = (parameters.get("group") ?? "").split(",").filter(Boolean);
-  const drawn = drawable(split(points), finding.kind).sort(rank(y.better)).slice(0, SHOWN[finding.kind] ?? SHOWN.bars);
+  const drawn = drawable(split(points), finding.kind)
+    .sort(rank(y.better))
+    .slice(0, SHOWN[finding.kind] ?? SHOWN.bars);
   const figures = points.map((point) => (ratio ? (point.speedup ?? 0) : point.y));
   return {
     series: named(drawn, groups, catalogue),

@@ -15,6 +15,7 @@ import {
   type Content,
   type View,
 } from "../page";
+import { sentenceParts } from "../sentences";
 import { fromParameters, toParameters, type State } from "../state";
 import { queryCard, sheetOf } from "./query_card";
 
@@ -32,7 +33,7 @@ function shortCard(answer: Answer, asked: Asked): HTMLElement {
     "section",
     { className: "card answer" },
     element("h2", {}, answerLink(answer, asked, answer.question)),
-    element("p", { className: answer.known ? "lead" : "lead faint" }, answer.sentence),
+    element("p", { className: answer.known ? "lead" : "lead faint" }, ...sentenceParts(answer.sentence)),
     answer.known || !answer.command ? null : commandLine(answer.command),
   );
 }
@@ -64,7 +65,7 @@ async function onePage(answer: Answer, found: Answers, asked: Asked): Promise<Ch
       "section",
       { className: "card answer" },
       element("h1", {}, answer.question),
-      element("p", { className: "lead", id: "answer" }, answer.sentence),
+      element("p", { className: "lead", id: "answer" }, ...sentenceParts(answer.sentence)),
       records.length > 0
         ? element("p", { className: "hint" }, "From records ", ...records, ids.length > RECORDS ? " …" : "")
         : null,

@@ -6,7 +6,10 @@ import { card, note, type Asked, type Content, type View } from "../page";
 import { glossary } from "../terms";
 
 const READING: [string, string][] = [
-  ["of the limit", "What share of this machine's measured best a result reached. 100 % cannot be beaten here."],
+  [
+    "of the limit",
+    "What share of this machine's measured best a result reached. 100 % cannot be beaten here.",
+  ],
   ["± 2 %", "The true time lies this close to the figure, 95 times in 100."],
   ["correct", "The outputs were compared with a slow, simple reference and agree."],
   ["hollow marks", "Outputs that nobody checked: the time is real, the result may be wrong."],
@@ -53,16 +56,17 @@ export const learn: View = {
       element(
         "dl",
         { className: "glossary reading" },
-        ...READING.map(([term, text]) => element("div", {}, element("dt", {}, term), element("dd", {}, text))),
+        ...READING.map(([term, text]) =>
+          element("div", {}, element("dt", {}, term), element("dd", {}, text)),
+        ),
       ),
     );
     const list = listOf(terms, asked.parameters.get("term"));
-    const words = card(
-      element("h2", {}, "Words of the field"),
-      finder(list),
-      list,
-    );
-    const main = [reading, terms.length > 0 ? words : note("No glossary", element("p", {}, "The server has none."))];
+    const words = card(element("h2", {}, "Words of the field"), finder(list), list);
+    const main = [
+      reading,
+      terms.length > 0 ? words : note("No glossary", element("p", {}, "The server has none.")),
+    ];
     return { title: "Learn", main };
   },
 };

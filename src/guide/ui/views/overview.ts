@@ -20,6 +20,7 @@ import { emptyStore } from "../empty";
 import { dayOf, many, moment, shellWord } from "../format";
 import { cardShapes } from "../frame";
 import { HOME, linkTo, type Asked, type Content, type View } from "../page";
+import { sentenceParts } from "../sentences";
 import { smallChart } from "../small/index";
 import { explained, glossary } from "../terms";
 
@@ -29,23 +30,6 @@ const CARDS = 6;
 const COMING = 3; // cards whose shapes are shown while something is measured
 
 type Drawn = [Finding, Answered | null];
-
-// The figures of a sentence are what the eye looks for: 83 % · 1.6 ×; how sure they are comes second: (± 2 %)
-function withFigures(text: string): Child[] {
-  return text.split(/(\(± [^)]*\)|\d[\d.,]* [%×])/).map((part, index): Child => {
-    if (index % 2 === 0) return part;
-    if (part.startsWith("(")) return element("span", { className: "spread" }, part);
-    return element("strong", {}, part.replace(" ", "\u00a0"));
-  });
-}
-
-// Texts between back quotes are names, as `large`.
-function sentenceOf(text: string, terms: Term[], seen: Set<string>): Child[] {
-  return text.split("`").flatMap((part, index): Child[] => {
-    if (index % 2 === 1) return [element("code", {}, part)];
-    return explained(part, terms, seen).flatMap((child) => (typeof child === "string" ? withFigures(child) : [child]));
-  });
-}
 
 // A chart that another card shows already says nothing new.
 function newChart([finding, answered]: Drawn, asked: Asked, seen: Set<string>): HTMLElement | null {
@@ -62,7 +46,11 @@ function cardOf(drawn: Drawn, asked: Asked, terms: Term[], seen: Set<string>): H
   if (explore.has("baseline")) explore.set("show", "speedup");
   else if (finding.kind !== "bars") explore.set("log", "xy");
   const ways: Child[] = [
-    chart ? attributed(linkTo("explorer", explore, "See the figures"), { "aria-label": `See the figures: ${title}` }) : null,
+    chart
+      ? attributed(linkTo("explorer", explore, "See the figures"), {
+          "aria-label": `See the figures: ${title}`,
+        })
+      : null,
     command
       ? copyButton(
           "Run again",
@@ -78,7 +66,11 @@ function cardOf(drawn: Drawn, asked: Asked, terms: Term[], seen: Set<string>): H
       "section",
       { className: "card finding", id: `finding-${name}` },
       element("h2", { id: `finding-${name}-title` }, title),
-      element("p", { className: "finding-sentence" }, ...sentenceOf(sentence, terms, seen)),
+      element(
+        "p",
+        { className: "finding-sentence" },
+        ...sentenceParts(sentence, (part) => explained(part, terms, seen)),
+      ),
       newChart(drawn, asked, seen),
       element("p", { className: "finding-ways" }, ...ways),
     ),
@@ -88,7 +80,11 @@ function cardOf(drawn: Drawn, asked: Asked, terms: Term[], seen: Set<string>): H
 
 function progressOf({ done, total, current, left_s }: Running): HTMLElement {
   const left =
-    left_s === null ? "" : left_s < 90 ? `, about ${Math.ceil(left_s)} s left` : `, about ${Math.round(left_s / 60)} min left`;
+    left_s === null
+      ? ""
+      : left_s < 90
+        ? `, about ${Math.ceil(left_s)} s left`
+        : `, about ${Math.round(left_s / 60)} min left`;
   return element(
     "div",
     { className: "card measuring" },
@@ -99,7 +95,9 @@ function progressOf({ done, total, current, left_s }: Running): HTMLElement {
       element("strong", {}, ` Measuring now: ${done} of ${total}`),
       `${left}. ${current}`,
     ),
-    attributed(element("progress", { max: total, value: done }), { "aria-label": `${done} of ${total} done` }),
+    attributed(element("progress", { max: total, value: done }), {
+      "aria-label": `${done} of ${total} done`,
+    }),
   );
 }
 
@@ -113,11 +111,15 @@ function headOf(overview: Overview): HTMLElement {
       "p",
       { className: "overview-machine" },
       element("strong", { title: server ?? "" }, machine || server || "This machine"),
-      source === "shipped" ? element("span", { className: "badge" }, "measured elsewhere, shipped with prony") : null,
+      source === "shipped"
+        ? element("span", { className: "badge" }, "measured elsewhere, shipped with prony")
+        : null,
       element(
         "span",
         { className: "overview-count", title: newest ? moment(newest) : "" },
-        results > 0 ? `${many(results, "result")}${newest ? `, newest ${dayOf(newest)}` : ""}` : "the first results come soon",
+        results > 0
+          ? `${many(results, "result")}${newest ? `, newest ${dayOf(newest)}` : ""}`
+          : "the first results come soon",
       ),
     ),
   );
@@ -126,9 +128,18 @@ function headOf(overview: Overview): HTMLElement {
 function othersOf(title: string, machines: MachineEntry[]): Child {
   if (machines.length === 0) return null;
   const links = machines.map((one) =>
-    linkTo(HOME, { server: one.server, source: one.source }, `${machineTitle(one)} · ${many(one.results, "result")} ▸`),
+    linkTo(
+      HOME,
+      { server: one.server, source: one.source },
+      `${machineTitle(one)} · ${many(one.results, "result")} ▸`,
+    ),
   );
-  return element("p", { className: "elsewhere" }, `${title}: `, ...links.flatMap((link, at) => (at > 0 ? [", ", link] : [link])));
+  return element(
+    "p",
+    { className: "elsewhere" },
+    `${title}: `,
+    ...links.flatMap((link, at) => (at > 0 ? [", ", link] : [link])),
+  );
 }
 
 // Results are there, and none of them carries a sentence yet.
@@ -138,7 +149,11 @@ function tooFew(asked: Asked): HTMLElement {
     "section",
     { className: "card note" },
     element("h2", {}, "Too few results to conclude from"),
-    element("p", {}, "This measures a small and a large network in about a minute; the cards appear as it runs:"),
+    element(
+      "p",
+      {},
+      "This measures a small and a large network in about a minute; the cards appear as it runs:",
+    ),
     commandToCopy(command),
   );
 }
@@ -150,12 +165,20 @@ function mainOf(overview: Overview, drawn: Drawn[], live: Live, terms: Term[], a
   return [
     headOf(overview),
     ...live.running.map(progressOf),
-    cards.length + coming.length > 0 ? element("div", { className: "cards" }, ...cards, ...coming) : tooFew(asked),
+    cards.length + coming.length > 0
+      ? element("div", { className: "cards" }, ...cards, ...coming)
+      : tooFew(asked),
     element(
       "div",
       { className: "elsewhere-list" },
-      othersOf("Your other machines", overview.others.filter(({ source }) => source !== "shipped")),
-      othersOf(ELSEWHERE, overview.others.filter(({ source }) => source === "shipped")),
+      othersOf(
+        "Your other machines",
+        overview.others.filter(({ source }) => source !== "shipped"),
+      ),
+      othersOf(
+        ELSEWHERE,
+        overview.others.filter(({ source }) => source === "shipped"),
+      ),
     ),
   ];
 }
