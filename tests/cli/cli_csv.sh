@@ -85,7 +85,7 @@ expect missing_column 2 "found no column 'garden'" "$prony" predict house.model 
 printf 'city,state,built,garden,area\nRome,good,1990,maybe,100\n' >maybe.csv
 expect unknown_code 2 "maybe.csv:2:16: found 'maybe' in column garden, expected one of the 2 texts" \
     "$prony" predict house.model maybe.csv
-expect no_such_model 2 "found no weights and no file 'nowhere'" "$prony" predict nowhere new.csv
+expect no_such_model 2 "found no file 'nowhere' with weights" "$prony" predict nowhere new.csv
 expect decimal_commas 0 '^test R² 0\.9' "$prony" train mlp:auto haus.csv --out haus.model
 says says_the_separator '  columns separated by semicolons, decimals by commas'
 printf 'Stadt;Fläche\n"Rome; IT";100,5\n' >neu.csv

@@ -33,9 +33,9 @@ static enum status read_words(struct cli *cli, struct predict_flags *flags)
     flags->saved = !flags->weights && !cli_has_weights(first);
     if (flags->saved && !file_exists(first))
         FAIL(STATUS_INPUT,
-             "found no weights and no file '%s', expected %s %s: FILE is what prony train --out "
-             "wrote",
-             first, cli->args->command, cli->args->usage);
+             "found no file '%s' with weights, expected %s FILE DATA, where FILE is what prony "
+             "train --out wrote or an ONNX file, or %s NETWORK WEIGHTS DATA",
+             first, cli->args->command, cli->args->command);
     TRY(cli_shape(cli, flags->shape));
     flags->network = found->positional[0];
     if (flags->saved)
