@@ -37,18 +37,26 @@ async function pointAt(page, across, down, chart = ".chart canvas") {
 
 export const exploreTests = {
   async names_stand_at_line_ends_and_not_on_each_other({ open }) {
-    const page = await open(`/?y=throughput&x=batch&group=phase,framework,backend,threads&log=xy&server=box&workers=1&all=yes`);
+    const page = await open(
+      `/?y=throughput&x=batch&group=phase,framework,backend,threads&log=xy&server=box&workers=1&all=yes`,
+    );
     await settled(page);
     const names = (await wordsIn(page)).filter(({ text }) => /, (numpy|prony|python-list)/.test(text));
     assert.equal(names.length, new Set((await rowsOf(page)).map((row) => row.slice(0, 4).join())).size);
     assert.equal(new Set(names.map(({ left }) => Math.round(left))).size, 1, "names are not in one column");
     const sorted = names.sort((a, b) => a.top - b.top);
-    sorted.slice(1).forEach(({ text, top }, at) => assert.ok(top >= sorted[at].bottom - 3, `${sorted[at].text} on ${text}`));
+    sorted
+      .slice(1)
+      .forEach(({ text, top }, at) =>
+        assert.ok(top >= sorted[at].bottom - 3, `${sorted[at].text} on ${text}`),
+      );
     assert.equal(await page.isVisible("#chart-legend"), false);
   },
 
   async six_series_are_drawn_at_first({ open }) {
-    const page = await open("/?y=throughput&x=batch&group=phase,framework,backend&log=xy&server=box&workers=1&threads=1");
+    const page = await open(
+      "/?y=throughput&x=batch&group=phase,framework,backend&log=xy&server=box&workers=1&threads=1",
+    );
     assert.equal(await page.textContent("#left-out"), "6 of 8 series are drawn; the table has all. +2 more");
     assert.equal((await page.$$("#chart-legend li")).length, 6);
     await page.click("#more-series");
@@ -61,25 +69,30 @@ export const exploreTests = {
   async series_are_named_by_what_differs({ open }) {
     const names = async (group, more) => {
       const page = await open(`/?y=throughput&x=batch&group=${group}&log=xy&server=box&${more}`);
-      const all = await page.$$eval("#chart-legend li", (items) => items.map(({ lastChild }) => lastChild.textContent));
+      const all = await page.$$eval("#chart-legend li", (items) =>
+        items.map(({ lastChild }) => lastChild.textContent),
+      );
       await page.context().close();
       return all;
     };
-    assert.deepEqual(await names("framework,backend,threads", "framework=numpy&phase=training"), ["1 thread", "2 threads", "4 threads"]);
-    assert.deepEqual(await names("framework,threads", "phase=training&backend=simd&backend=default&threads=1&threads=2"), [
-      "numpy, 1 thread",
-      "numpy, 2 threads",
-      "prony, 1 thread",
-      "prony, 2 threads",
-      "python-list, 1 thread",
+    assert.deepEqual(await names("framework,backend,threads", "framework=numpy&phase=training"), [
+      "1 thread",
+      "2 threads",
+      "4 threads",
     ]);
+    assert.deepEqual(
+      await names("framework,threads", "phase=training&backend=simd&backend=default&threads=1&threads=2"),
+      ["numpy, 1 thread", "numpy, 2 threads", "prony, 1 thread", "prony, 2 threads", "python-list, 1 thread"],
+    );
   },
 
   async the_crosshair_has_every_series_sorted({ open }) {
     const page = await open(BY_BATCH);
     await settled(page);
     await pointAt(page, 0.1, 0.4);
-    const rows = await page.$$eval(".tip tr", (all) => all.map((row) => row.cells[0].textContent.replace(/^\W/, "")));
+    const rows = await page.$$eval(".tip tr", (all) =>
+      all.map((row) => row.cells[0].textContent.replace(/^\W/, "")),
+    );
     assert.deepEqual(rows, ["prony, simd", "numpy", "prony, ref", "python-list"]);
     assert.match(await page.textContent(".tip"), /^batch 1/);
   },
@@ -136,10 +149,10 @@ export const exploreTests = {
     await page.selectOption("#facet", "phase");
     await changedTo(page, "facet=phase");
     await settled(page);
-    assert.deepEqual(await page.$$eval(".panel-figure figcaption", (all) => all.map((one) => one.textContent)), [
-      "training",
-      "inference",
-    ]);
+    assert.deepEqual(
+      await page.$$eval(".panel-figure figcaption", (all) => all.map((one) => one.textContent)),
+      ["training", "inference"],
+    );
     assert.equal((await page.$$(".panel canvas")).length, 2);
     assert.equal((await page.$$("#chart-legend li")).length, 4);
     assert.ok(rows.length < (await rowsOf(page)).length, "the table does not tell the charts apart");
@@ -150,21 +163,28 @@ export const exploreTests = {
   },
 
   async values_stand_in_their_natural_order({ open }) {
-    const page = await open(`/?y=throughput&x=phase&group=batch&chart=bar&server=box&workers=1&threads=1&backend=simd`);
-    const batches = await page.$$eval('input[id^="filter-batch-"]', (all) => all.map(({ id }) => id.split("-").pop()));
+    const page = await open(
+      `/?y=throughput&x=phase&group=batch&chart=bar&server=box&workers=1&threads=1&backend=simd`,
+    );
+    const batches = await page.$$eval('input[id^="filter-batch-"]', (all) =>
+      all.map(({ id }) => id.split("-").pop()),
+    );
     assert.deepEqual(batches, ["1", "3", "10", "64"]);
-    assert.deepEqual(await page.$$eval("#chart-legend li", (all) => all.map(({ lastChild }) => lastChild.textContent)), [
-      "batch 1",
-      "batch 3",
-      "batch 10",
-      "batch 64",
-    ]);
+    assert.deepEqual(
+      await page.$$eval("#chart-legend li", (all) => all.map(({ lastChild }) => lastChild.textContent)),
+      ["batch 1", "batch 3", "batch 10", "batch 64"],
+    );
     const phases = (await wordsIn(page)).filter(({ text }) => ["training", "inference"].includes(text));
-    assert.ok(phases[0].top < phases[1].top === (phases[0].text === "training"), "inference is above training");
+    assert.ok(
+      phases[0].top < phases[1].top === (phases[0].text === "training"),
+      "inference is above training",
+    );
   },
 
   async names_on_a_logarithmic_scale_are_dots({ open }) {
-    const page = await open(`/?y=throughput&x=framework&group=backend&log=y&phase=training&batch=64&${PLAIN}`);
+    const page = await open(
+      `/?y=throughput&x=framework&group=backend&log=y&phase=training&batch=64&${PLAIN}`,
+    );
     assert.equal(await pressed(page, "kind-dot"), "true");
     await page.click("#kind-bar");
     await changedTo(page, "chart=bar");
@@ -175,20 +195,35 @@ export const exploreTests = {
   },
 
   async a_trend_follows_time({ open, store }) {
-    const page = await open("/?y=throughput&x=commit&group=backend&log=y&backend=simd&phase=training&batch=1&threads=1");
+    const page = await open(
+      "/?y=throughput&x=commit&group=backend&log=y&backend=simd&phase=training&batch=1&threads=1",
+    );
     assert.match(await page.textContent("h1"), /^Throughput over commit/);
     assert.equal(await pressed(page, "kind-line"), "true");
-    const wanted = askSql(store, 'SELECT "commit" FROM result WHERE "commit" IS NOT NULL GROUP BY 1 ORDER BY MIN(time)').flat();
-    const found = (await wordsIn(page)).filter(({ text }) => wanted.includes(text)).sort((a, b) => a.left - b.left);
-    assert.deepEqual(found.map(({ text }) => text), wanted);
+    const wanted = askSql(
+      store,
+      'SELECT "commit" FROM result WHERE "commit" IS NOT NULL GROUP BY 1 ORDER BY MIN(time)',
+    ).flat();
+    const found = (await wordsIn(page))
+      .filter(({ text }) => wanted.includes(text))
+      .sort((a, b) => a.left - b.left);
+    assert.deepEqual(
+      found.map(({ text }) => text),
+      wanted,
+    );
     await page.selectOption("#x", "time");
     await changedTo(page, "x=time");
     assert.equal(await pressed(page, "kind-line"), "true");
   },
 
   async what_changes_along_a_line_is_told({ open }) {
-    const page = await open("/?y=throughput&x=time&group=framework,backend&log=y&server=box&workers=1&backend=simd");
-    assert.match(await page.textContent("#warning"), /^From point to point phase, batch and threads differ, too\./);
+    const page = await open(
+      "/?y=throughput&x=time&group=framework,backend&log=y&server=box&workers=1&backend=simd",
+    );
+    assert.match(
+      await page.textContent("#warning"),
+      /^From point to point phase, batch and threads differ, too\./,
+    );
     await page.click("#mixed-phase");
     await changedTo(page, "backend%2Cphase");
     assert.match(await page.textContent("#warning"), /^From point to point batch and threads differ, too\./);

@@ -47,7 +47,12 @@ function listedOf(axis: string, counts: Count[], chosen: string[]): Count[] {
 }
 
 // All that the search leaves, or none: then the axis is no filter.
-function allOrNone(axis: string, listed: Count[], boxes: HTMLElement[], { id, change }: FilterPanel): HTMLElement {
+function allOrNone(
+  axis: string,
+  listed: Count[],
+  boxes: HTMLElement[],
+  { id, change }: FilterPanel,
+): HTMLElement {
   const put = (values: string[]) => change((now) => withFilter(now, axis, values));
   const all = () => put(listed.filter((_, at) => !boxes[at]?.hidden).map(filterText));
   return element(
@@ -107,7 +112,11 @@ function search(folds: HTMLElement[], text: string): void {
 
 function searchField(id: string, folds: HTMLElement[]): Child {
   if (folds.length < 3) return null;
-  const input = element("input", { type: "search", id: `${id}-search`, placeholder: "Find an axis or a value" });
+  const input = element("input", {
+    type: "search",
+    id: `${id}-search`,
+    placeholder: "Find an axis or a value",
+  });
   input.addEventListener("input", () => search(folds, input.value));
   return attributed(input, { "aria-label": "Find a filter", autocomplete: "off" });
 }
@@ -117,7 +126,10 @@ export function activeFilters(filters: Filters, change: FilterPanel["change"]): 
   const axes = Object.keys(filters);
   if (axes.length === 0) return null;
   const chips = axes.map((axis) => {
-    const words = list((filters[axis] ?? []).map((value) => valueName(axis, value)), "or");
+    const words = list(
+      (filters[axis] ?? []).map((value) => valueName(axis, value)),
+      "or",
+    );
     const chip = element(
       "button",
       { type: "button", className: "chip active", id: `active-${axis}` },
@@ -212,6 +224,9 @@ export function filterFields(panel: FilterPanel, title = "Filters"): Child[] {
 // For a line under a title: model large · phase training
 export function filterWords(filters: Filters): string {
   return Object.entries(filters)
-    .map(([axis, values]) => `${label(axis)} ${values.map((value) => valueName(axis, value || null)).join(" or ")}`)
+    .map(
+      ([axis, values]) =>
+        `${label(axis)} ${values.map((value) => valueName(axis, value || null)).join(" or ")}`,
+    )
     .join(" · ");
 }

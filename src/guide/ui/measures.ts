@@ -27,7 +27,14 @@ const NAMED: Record<string, string> = {
   gpu_clock: "energy",
 };
 
-const BY_UNIT: Record<string, string> = { ns: "time", s: "time", B: "memory", J: "energy", W: "energy", Hz: "energy" };
+const BY_UNIT: Record<string, string> = {
+  ns: "time",
+  s: "time",
+  B: "memory",
+  J: "energy",
+  W: "energy",
+  Hz: "energy",
+};
 
 const UNSAID = new Set(["", "x", "ns"]); // the drawing has the unit that suits
 

@@ -43,7 +43,8 @@ export function valueWords(axis: string, value: Value): string {
   const counted = COUNTED[axis];
   if (counted && typeof value === "number") return many(value, counted);
   if (counted && /^\d+$/.test(String(value))) return many(Number(value), counted);
-  if (typeof value === "number" || /^\d+$/.test(value)) return `${label(axis)} ${Number(value).toLocaleString("en")}`;
+  if (typeof value === "number" || /^\d+$/.test(value))
+    return `${label(axis)} ${Number(value).toLocaleString("en")}`;
   return SPELT[axis]?.(value) ?? value;
 }
 
@@ -60,7 +61,9 @@ export function namesOf(axes: string[], groups: Value[][]): string[] {
     groups.map((group) =>
       axes
         .map((axis, at): [string, Value] => [axis, group[at] ?? null])
-        .filter(([, value], at) => apart[at] && (every || (value !== null && value !== "" && value !== "default")))
+        .filter(
+          ([, value], at) => apart[at] && (every || (value !== null && value !== "" && value !== "default")),
+        )
         .map(([axis, value]) => valueWords(axis, value))
         .join(", "),
     );

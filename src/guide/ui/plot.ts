@@ -85,7 +85,17 @@ const PHONE = "(max-width: 40rem)"; // where a table is long: it is closed at fi
 const HEIGHT = 400; // of a drawing in a file, in pixels, where the page does not show it
 
 function posterOf<Row>(plot: Plot<Row>): Poster {
-  const { key, title, constants, subtitle, filters, source = "Source: prony guide", legend = [], ends, panels } = plot;
+  const {
+    key,
+    title,
+    constants,
+    subtitle,
+    filters,
+    source = "Source: prony guide",
+    legend = [],
+    ends,
+    panels,
+  } = plot;
   const place = places.get(panels?.[0]?.key ?? key);
   return {
     title: constants ? `${title}: ${constants}` : title,
@@ -138,11 +148,19 @@ function legendOf<Row>({ key, legend = [], ends, panels }: Plot<Row>): Child {
     readTheme(),
   );
   const items = legend.map(({ name }, index) => {
-    const sign = element("span", { className: "swatch", ariaHidden: "true" }, SIGNS[looks[index]?.symbol ?? ""] ?? "●");
+    const sign = element(
+      "span",
+      { className: "swatch", ariaHidden: "true" },
+      SIGNS[looks[index]?.symbol ?? ""] ?? "●",
+    );
     sign.style.color = `var(${looks[index]?.variable ?? "--text"})`;
     return element("li", {}, sign, name);
   });
-  const list = element("ul", { className: ends && !panels ? "legend narrow" : "legend", id: `${key}-legend` }, ...items);
+  const list = element(
+    "ul",
+    { className: ends && !panels ? "legend narrow" : "legend", id: `${key}-legend` },
+    ...items,
+  );
   return attributed(list, { "aria-label": "Series" });
 }
 

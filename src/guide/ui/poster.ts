@@ -105,8 +105,19 @@ class Sheet implements Layout {
       const x = MARGIN + (index % columns) * (width + MARGIN);
       const top = title ? 20 : 0;
       if (title)
-        this.words.push({ x, y: this.height + 10, text: title, size: 13, weight: 600, colour: this.theme.text });
-      const option = { ...draw(this.theme, { width, height }), animation: false, backgroundColor: this.theme.surface };
+        this.words.push({
+          x,
+          y: this.height + 10,
+          text: title,
+          size: 13,
+          weight: 600,
+          colour: this.theme.text,
+        });
+      const option = {
+        ...draw(this.theme, { width, height }),
+        animation: false,
+        backgroundColor: this.theme.surface,
+      };
       this.drawn.push({ x, y: this.height + top, width, height, option });
       if (index % columns === columns - 1 || index === drawings.length - 1) this.height += height + top + 8;
     });

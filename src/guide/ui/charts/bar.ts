@@ -14,7 +14,8 @@ export const bar: Chart = {
   name: "bar",
   title: "Bars",
   suits: () => true,
-  rows: (sheet) => (lies(sheet) ? 1 + sheet.places.length * Math.max(1.2, 0.35 + 0.55 * sheet.series.length) : 0),
+  rows: (sheet) =>
+    lies(sheet) ? 1 + sheet.places.length * Math.max(1.2, 0.35 + 0.55 * sheet.series.length) : 0,
   draw(sheet: Sheet) {
     const { series: all, places, theme } = sheet;
     const xOf = (point: Point) => categoryOf(sheet, point.x);

@@ -23,7 +23,12 @@ function tooltipOf(sheet: Sheet, series: Series) {
         `all within ${least} to ${largest}`,
         point.count === 1 ? "samples of 1 result" : `${point.count} results`,
       ];
-      return tipOf(series.name, `${label(x.key)} ${categoryOf(sheet, point.x)}`, `${middle} ${scale.unit}`, notes);
+      return tipOf(
+        series.name,
+        `${label(x.key)} ${categoryOf(sheet, point.x)}`,
+        `${middle} ${scale.unit}`,
+        notes,
+      );
     },
   };
 }
@@ -32,7 +37,11 @@ function tooltipOf(sheet: Sheet, series: Series) {
 function withBoxes(sheet: Sheet): Sheet {
   const points = sheet.points.map((point) => {
     const [least, , , , largest] = boxOf(point);
-    return { ...point, low: Math.min(point.low, least ?? point.low), high: Math.max(point.high, largest ?? point.high) };
+    return {
+      ...point,
+      low: Math.min(point.low, least ?? point.low),
+      high: Math.max(point.high, largest ?? point.high),
+    };
   });
   return { ...sheet, points };
 }

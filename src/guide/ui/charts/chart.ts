@@ -75,12 +75,19 @@ export function chosenSeries(all: Series[], better: Metric["better"], every: boo
   const count = every ? MOST : all.length === FEW + 1 ? FEW + 1 : FEW;
   const sign = better === "higher" ? -1 : 1;
   const best = ({ points }: Series) => Math.min(...points.map(({ y }) => sign * y));
-  const ranked = [...all].sort((a, b) => b.points.length - a.points.length || best(a) - best(b)).slice(0, count);
+  const ranked = [...all]
+    .sort((a, b) => b.points.length - a.points.length || best(a) - best(b))
+    .slice(0, count);
   return all.filter((series) => ranked.includes(series));
 }
 
 // A line under a drawing that leaves series out, and the way to all of them.
-export function leftOut(drawn: number, all: number, every: boolean, onMore?: (every: boolean) => void): Child {
+export function leftOut(
+  drawn: number,
+  all: number,
+  every: boolean,
+  onMore?: (every: boolean) => void,
+): Child {
   if (drawn === all && !(every && all > FEW + 1)) return null;
   const more = element(
     "button",
@@ -124,10 +131,9 @@ export function logMarks(low: number, high: number): number[] {
 // Where y begins and ends: at marks around the figures, of all charts that share it; else at zero.
 function bounds({ range, points, scale, logY }: Sheet) {
   const own = points.flatMap(({ y, low, high }) => [y, low, high]);
-  const [low, high] = (range ?? [Math.min(...own), Math.max(...own)]).map((value) => value * scale.factor) as [
-    number,
-    number,
-  ];
+  const [low, high] = (range ?? [Math.min(...own), Math.max(...own)]).map(
+    (value) => value * scale.factor,
+  ) as [number, number];
   if (logY && low > 0) {
     const customValues = logMarks(low, high);
     return { min: customValues[0], max: customValues[customValues.length - 1], customValues };

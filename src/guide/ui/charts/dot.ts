@@ -23,7 +23,10 @@ export const dot: Chart = {
       grid: LYING,
       tooltip: crosshair(sheet, xOf, "y"),
       xAxis: lyingAxis(yAxis(sheet)),
-      yAxis: { ...namesAxis(theme, names, sheet.size.width), splitLine: { show: true, lineStyle: { color: theme.line } } },
+      yAxis: {
+        ...namesAxis(theme, names, sheet.size.width),
+        splitLine: { show: true, lineStyle: { color: theme.line } },
+      },
       series: all.flatMap((series, index) => {
         const look = looks.get(series.key);
         if (!look) return [];

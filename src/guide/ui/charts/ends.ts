@@ -61,9 +61,13 @@ export function pushApart(wanted: number[], gap: number, top: number, bottom: nu
 // The mark of a series, small, as on its line.
 function signOf({ symbol, colour }: Look, x: number, y: number) {
   const style = { fill: colour };
-  if (symbol === "rect") return { type: "rect" as const, shape: { x: x - 3.5, y: y - 3.5, width: 7, height: 7 }, style };
+  if (symbol === "rect")
+    return { type: "rect" as const, shape: { x: x - 3.5, y: y - 3.5, width: 7, height: 7 }, style };
   const up = [[x, y - 4.5]];
-  const points = symbol === "triangle" ? [...up, [x + 4.5, y + 4], [x - 4.5, y + 4]] : [...up, [x + 4.5, y], [x, y + 4.5], [x - 4.5, y]];
+  const points =
+    symbol === "triangle"
+      ? [...up, [x + 4.5, y + 4], [x - 4.5, y + 4]]
+      : [...up, [x + 4.5, y], [x, y + 4.5], [x - 4.5, y]];
   if (symbol === "circle") return { type: "circle" as const, shape: { cx: x, cy: y, r: 4 }, style };
   return { type: "polygon" as const, shape: { points }, style };
 }

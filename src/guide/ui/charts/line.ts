@@ -34,9 +34,14 @@ function numberAxis(sheet: Sheet) {
 
 function placeAxis(sheet: Sheet) {
   const { places, theme } = sheet;
-  if (onTime(sheet)) return { type: "time", axisLabel: { color: theme.faint, fontSize: 12, hideOverlap: true } };
+  if (onTime(sheet))
+    return { type: "time", axisLabel: { color: theme.faint, fontSize: 12, hideOverlap: true } };
   if (onNumbers(sheet)) return numberAxis(sheet);
-  return { type: "category", data: places.map((place) => categoryOf(sheet, place)), axisTick: { show: false } };
+  return {
+    type: "category",
+    data: places.map((place) => categoryOf(sheet, place)),
+    axisTick: { show: false },
+  };
 }
 
 export const line: Chart = {

@@ -67,7 +67,12 @@ function endsOf(sheet: ScalingSheet, looks: Look[], places: number[], theme: The
   const last = places[places.length - 1] ?? 1;
   const ideal = sheet.efficiency
     ? 100
-    : Math.max(...sheet.series.flatMap(({ points }) => points.filter(({ x }) => x === last).map((p) => p.ideal ?? 1)), 1);
+    : Math.max(
+        ...sheet.series.flatMap(({ points }) =>
+          points.filter(({ x }) => x === last).map((p) => p.ideal ?? 1),
+        ),
+        1,
+      );
   const perfect = { colour: theme.faint, variable: "--faint", symbol: "circle", dash: "dashed" as const };
   return [
     ...sheet.series.flatMap(({ name, points }, index) => {
@@ -86,7 +91,9 @@ export function drawScaling(sheet: ScalingSheet, theme: Theme, size: Size): ECha
     all.map(({ key }) => key),
     theme,
   );
-  const places = [...new Set(all.flatMap(({ points }) => points.map(({ x }) => Number(x))))].sort((a, b) => a - b);
+  const places = [...new Set(all.flatMap(({ points }) => points.map(({ x }) => Number(x))))].sort(
+    (a, b) => a - b,
+  );
   const named = size.width >= ROOM;
   const names = [...all.map(({ name }) => name), IDEAL];
   return {

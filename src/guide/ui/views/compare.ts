@@ -18,7 +18,16 @@ import { activeFilters, filterFields, filterWords, withFilter, withoutEchoes } f
 import { figure, label, many, quantity, sentence } from "../format";
 import { measureOptions } from "../measures";
 import { learnMachines, valueName, valueWords } from "../naming";
-import { changed, editFilters, filtersOf, linkTo, remark, type Asked, type Content, type View } from "../page";
+import {
+  changed,
+  editFilters,
+  filtersOf,
+  linkTo,
+  remark,
+  type Asked,
+  type Content,
+  type View,
+} from "../page";
 import { plotCard } from "../plot";
 import { verdictBadge } from "../record";
 import type { Column } from "../table";
@@ -166,13 +175,23 @@ function summaryLine({ summary }: Comparison): Child[] {
     element(
       "p",
       { className: "tally" },
-      ...counts.filter(([count]) => count > 0).flatMap(([count, text]) => [verdict(text), ` ${count.toLocaleString("en")}  `]),
+      ...counts
+        .filter(([count]) => count > 0)
+        .flatMap(([count, text]) => [verdict(text), ` ${count.toLocaleString("en")}  `]),
     ),
     only_a + only_b > 0
-      ? element("p", { className: "hint" }, `Without a partner: ${only_a.toLocaleString("en")} of A, ${only_b.toLocaleString("en")} of B.`)
+      ? element(
+          "p",
+          { className: "hint" },
+          `Without a partner: ${only_a.toLocaleString("en")} of A, ${only_b.toLocaleString("en")} of B.`,
+        )
       : null,
     handicapped > 0
-      ? element("p", { className: "hint" }, `Left out as handicapped, since they did not run as their users run them: ${many(handicapped, "result")}.`)
+      ? element(
+          "p",
+          { className: "hint" },
+          `Left out as handicapped, since they did not run as their users run them: ${many(handicapped, "result")}.`,
+        )
       : null,
   ];
 }
@@ -226,7 +245,8 @@ function columnsOf(comparison: Comparison, unit: string, sides: Sides): Column<M
 
 // inference, batch 1, 2 threads; an axis on which all rows that say it say the same tells nothing
 function rowLabel({ axes, rows }: Comparison, { point }: Match): string {
-  const said = (axis: string) => new Set(rows.map((row) => row.point[axis]).filter((value) => value !== null)).size;
+  const said = (axis: string) =>
+    new Set(rows.map((row) => row.point[axis]).filter((value) => value !== null)).size;
   const told = axes.filter((axis) => point[axis] !== null && point[axis] !== undefined && said(axis) > 1);
   return told.map((axis) => valueWords(axis, point[axis] ?? null)).join(", ") || "the one configuration";
 }
@@ -252,7 +272,10 @@ function result(comparison: Comparison, state: State, asked: Asked): HTMLElement
     constants: `${sideName(state.a)} (A) against ${sideName(state.b)} (B)`,
     filters: `A: ${filterWords(state.a) || "all"} · B: ${filterWords(state.b) || "all"} · Both: ${filterWords(state.filters) || "all"}`,
     source: `Source: prony ${asked.status.version}`,
-    notes: [activeFilters(state.filters, (edit) => editFilters(asked, OWN, edit)), ...summaryLine(comparison)],
+    notes: [
+      activeFilters(state.filters, (edit) => editFilters(asked, OWN, edit)),
+      ...summaryLine(comparison),
+    ],
     after: [
       element(
         "p",
@@ -287,7 +310,10 @@ export const compare: View = {
   async show(asked: Asked): Promise<Content> {
     const { catalogue, parameters } = asked;
     const given = parameters.has("a") || parameters.has("b");
-    const [begin] = await Promise.all([given ? null : firstState(filtersOf(parameters, OWN)), learnMachines()]);
+    const [begin] = await Promise.all([
+      given ? null : firstState(filtersOf(parameters, OWN)),
+      learnMachines(),
+    ]);
     const filters = begin?.filters ?? filtersOf(parameters, OWN);
     const sides = begin ?? readSides(parameters);
     const values = await fetchValues(filters);
@@ -332,9 +358,14 @@ export const compare: View = {
           ),
         ),
       );
-    return { title: "Compare", address: addFilters(
+    return {
+      title: "Compare",
+      address: addFilters(
         withSides(new URLSearchParams([...parameters].filter(([key]) => OWN.includes(key))), sides),
         filters,
-      ), aside, main };
+      ),
+      aside,
+      main,
+    };
   },
 };

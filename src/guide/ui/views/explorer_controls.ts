@@ -205,7 +205,10 @@ function editedFilters(catalogue: Catalogue, values: Values, state: State, chang
     change((now) => {
       if (!one) return { filters: edit(now.filters), point: 0 };
       const place = placeOf(now, state, state.edit);
-      return { series: withSeries(now, place, { filters: edit(now.series[place]?.filters ?? {}) }), point: 0 };
+      return {
+        series: withSeries(now, place, { filters: edit(now.series[place]?.filters ?? {}) }),
+        point: 0,
+      };
     });
   const whose: Option[] = [
     ["-1", "all series"],
@@ -216,7 +219,9 @@ function editedFilters(catalogue: Catalogue, values: Values, state: State, chang
       ? field(
           "edit",
           "Filters of",
-          select("edit", whose, String(one ? state.edit : -1), (edit) => change(() => ({ edit: Number(edit) }))),
+          select("edit", whose, String(one ? state.edit : -1), (edit) =>
+            change(() => ({ edit: Number(edit) })),
+          ),
         )
       : null,
     ...filterFields(
@@ -267,7 +272,9 @@ export function explorerControls(
       field(
         "aggregate",
         "Several results at one point",
-        select("aggregate", catalogue.aggregates, state.aggregate, (aggregate) => change(() => ({ aggregate }))),
+        select("aggregate", catalogue.aggregates, state.aggregate, (aggregate) =>
+          change(() => ({ aggregate })),
+        ),
       ),
       ...ratioFields(state, points, change),
       element(

@@ -30,7 +30,8 @@ const OWN_WAYS = ["unit_name", "affinity", "caches", "through", "fusion", "pages
 
 const X = ["batch", "threads", "framework", "model"]; // the first with several values is x
 
-const said = (values: Values, axis: string): Count[] => (values[axis] ?? []).filter(({ value }) => value !== null);
+const said = (values: Values, axis: string): Count[] =>
+  (values[axis] ?? []).filter(({ value }) => value !== null);
 
 // The most frequent value of an axis; results that do not say stay where the axis is one framework's own.
 function heldAt(values: Values, axis: string): string[] {

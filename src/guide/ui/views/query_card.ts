@@ -82,7 +82,12 @@ function placesOf(x: Axis, better: Metric["better"], points: Point[], order: Val
 
 // Nothing where the axis or metric is not known, or no point has a figure. `order`: of x, where it is not
 // that of its values.
-export function sheetOf(catalogue: Catalogue, state: State, answered: Answered, order: Value[] = []): Sheet | null {
+export function sheetOf(
+  catalogue: Catalogue,
+  state: State,
+  answered: Answered,
+  order: Value[] = [],
+): Sheet | null {
   const x = catalogue.axes.find(({ key }) => key === state.x);
   const metric = catalogue.metrics.find(({ key }) => key === state.y);
   if (!x || !metric) return null;
@@ -116,7 +121,10 @@ function withSeries(sheet: Sheet, series: Series[]): Sheet {
 function facetsOf(sheet: Sheet, state: State): { value: Value; sheet: Sheet }[] {
   const titles = groupTitles(state);
   const at = titles.indexOf(state.facet);
-  const bare = sheet.points.map((point) => ({ ...point, group: point.group.filter((_, index) => index !== at) }));
+  const bare = sheet.points.map((point) => ({
+    ...point,
+    group: point.group.filter((_, index) => index !== at),
+  }));
   const facet = new Map(bare.map((point, index) => [point, sheet.points[index]?.group[at] ?? null]));
   const all = seriesOf(
     bare,
@@ -142,11 +150,27 @@ function facetsOf(sheet: Sheet, state: State): { value: Value; sheet: Sheet }[] 
 }
 
 // Axes that change what is computed: a line along which one of them changes shows more than its x.
-const TOLD = ["model", "phase", "batch", "precision", "data", "ingestion", "unit", "threads", "workers", "nodes", "scenario"];
+const TOLD = [
+  "model",
+  "phase",
+  "batch",
+  "precision",
+  "data",
+  "ingestion",
+  "unit",
+  "threads",
+  "workers",
+  "nodes",
+  "scenario",
+];
 
 // Such axes with several values that neither x, series nor charts tell apart.
 function hiddenAxes(state: State, values: Values): string[] {
-  const told = new Set([state.x, ...groupTitles(state), ...state.series.flatMap(({ filters }) => Object.keys(filters))]);
+  const told = new Set([
+    state.x,
+    ...groupTitles(state),
+    ...state.series.flatMap(({ filters }) => Object.keys(filters)),
+  ]);
   const several = (axis: string) =>
     (state.filters[axis] ?? (values[axis] ?? []).filter(({ value }) => value !== null)).length > 1;
   return TOLD.filter((axis) => !told.has(axis) && several(axis));
@@ -303,7 +327,8 @@ export function queryCard(sheet: Sheet, state: State, context: CardContext): HTM
   const { results, values = {}, source, change } = context;
   const { chart, drawn, all, lines, panels, left } = drawingOf(sheet, state);
   const kinds = charts.map((each): [string, string] => [each.name, each.title]);
-  const choose = (kind: string) => change?.(() => ({ chart: kind, ...(kind === "bar" ? { logY: false } : {}) }));
+  const choose = (kind: string) =>
+    change?.(() => ({ chart: kind, ...(kind === "bar" ? { logY: false } : {}) }));
   const more = (every: boolean) => change?.(() => ({ every }));
   return plotCard<Point>({
     key: "chart",
@@ -315,7 +340,9 @@ export function queryCard(sheet: Sheet, state: State, context: CardContext): HTM
     ...(source ? { source } : {}),
     tools: change ? [choice("kind", "Chart", kinds, chart.name, choose)] : [],
     notes: [
-      change ? activeFilters(state.filters, (edit) => change((now) => ({ filters: edit(now.filters), point: 0 }))) : null,
+      change
+        ? activeFilters(state.filters, (edit) => change((now) => ({ filters: edit(now.filters), point: 0 })))
+        : null,
       warning(sheet.points, state, values, change),
     ],
     after: [leftOut(drawn.length, all, state.every, change ? more : undefined), left, ...keysOf(sheet)],

@@ -75,7 +75,9 @@ export function subtitleOf(state: State, results: number, better: string): strin
 
 // For files, which have no controls beside them.
 export function filtersLine(state: State): string {
-  const named = state.series.map(({ name, filters }) => `${name}: ${filterWords(filters) || "no filters of its own"}`);
+  const named = state.series.map(
+    ({ name, filters }) => `${name}: ${filterWords(filters) || "no filters of its own"}`,
+  );
   const words = [filterWords(state.filters), ...named].filter(Boolean).join(" · ");
   return `Filters: ${words || "none"}`;
 }

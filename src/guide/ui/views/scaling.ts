@@ -83,7 +83,10 @@ function seriesIn(found: Scaling): Series[] {
 // What is the same for all series: "large, training, prony, simd"
 function constantsOf(found: Scaling, filters: Filters): string {
   const same = found.groups
-    .map((axis, at): [string, Value[]] => [axis, [...new Set(found.series.map(({ group }) => group[at] ?? null))]])
+    .map((axis, at): [string, Value[]] => [
+      axis,
+      [...new Set(found.series.map(({ group }) => group[at] ?? null))],
+    ])
     .filter(([, values]) => values.length === 1 && values[0] !== null && values[0] !== "default")
     .map(([axis, values]) => valueWords(axis, values[0] ?? null));
   const server = filters.server?.length === 1 ? [valueWords("server", filters.server[0] ?? null)] : [];
@@ -153,7 +156,8 @@ async function firstFilters(over: string, y: string, asked: Asked): Promise<Filt
     const { groups, series } = await fetchScaling(over, y, group, filters);
     const at = groups.indexOf(axis);
     const counts = new Map<string, number>();
-    for (const { group } of series) counts.set(String(group[at] ?? ""), (counts.get(String(group[at] ?? "")) ?? 0) + 1);
+    for (const { group } of series)
+      counts.set(String(group[at] ?? ""), (counts.get(String(group[at] ?? "")) ?? 0) + 1);
     const wanted = String(newest?.[axis] ?? "");
     const [most] = [...counts].sort((a, b) => b[1] - a[1]);
     const chosen = counts.has(wanted) ? wanted : most?.[0];
