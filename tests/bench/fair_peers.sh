@@ -152,7 +152,7 @@ bench() {
 output=$(bench fair)
 case $output in
 *skipped*) echo "skip fair_peers.planted: $output" | tr '\n' ' '; echo; exit $status ;;
-*†*) echo "skip fair_peers.planted: this machine's NumPy is handicapped already"; exit $status ;;
+*handicapped:*) echo "skip fair_peers.planted: this machine's NumPy is handicapped already"; exit $status ;;
 esac
 grep '"framework":"numpy"' "$folder/fair.jsonl" | grep -q '"blas":"'
 report a_record_names_the_blas $? "$(cat "$folder/fair.jsonl")"
@@ -171,13 +171,12 @@ quiet() {
 holds both_are_in_an_answer "$(quiet fair)" "NumPy"
 
 output=$(LD_LIBRARY_PATH=$folder/reference bench planted)
-holds a_reference_blas_is_marked "$output" "† reference BLAS (netlib)"
-holds the_mark_is_explained "$output" "† handicapped:"
+marked a_reference_blas_is_marked "$output" numpy 'handicapped: reference BLAS (netlib)'
 grep -q '"handicap":"reference BLAS (netlib)".*"verdict":"right".*"blas":"reference (libblas.so.3)"' "$folder/planted.jsonl"
 report a_reference_blas_is_recorded $? "$(cat "$folder/planted.jsonl")"
 "$compiler" -O1 -shared -fPIC tests/bench/naive_blas.c -o "$folder/reference/before.so" &&
     output=$(LD_PRELOAD=$folder/reference/before.so bench preloaded)
-holds a_preloaded_blas_is_the_one_asked "$output" "† reference BLAS (netlib)"
+marked a_preloaded_blas_is_the_one_asked "$output" numpy 'handicapped: reference BLAS (netlib)'
 output=$(quiet planted)
 holds answers_say_why_it_is_left_out "$output" "(Left out as handicapped: numpy: reference BLAS (netlib).)"
 case $output in *NumPy*) false ;; esac

@@ -42,6 +42,13 @@ expect() {
     report "$name" $held "status $found, expected $wanted; found \"$output\", expected \"…$part…\""
 }
 
+# marked NAME TABLE ROW WHY: the row that begins so has the mark whose legend begins with WHY.
+marked() {
+    mark=$(echo "$2" | sed -n "s/^\([^ ]*\) $4.*/\1/p" | head -1)
+    [ -n "$mark" ] && echo "$2" | grep -i "^$3" | grep -qF "$mark"
+    report "$1" $? "$2"
+}
+
 # await PART FILE: until the file holds PART, or a minute has passed.
 await() {
     tries=0
