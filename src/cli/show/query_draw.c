@@ -132,7 +132,7 @@ static void draw_bars(const struct drawing *drawing, struct text *out)
 {
     const struct store_query *query = drawing->query;
     const struct metric *metric = metric_find(query->y);
-    struct scale scale = {INFINITY, -INFINITY, false};
+    struct scale scale = {(double)INFINITY, -(double)INFINITY, false};
     size_t names, figures;
     measure_names(drawing, &names, &figures);
     const int width = drawing_width(names + figures + 2);
@@ -257,7 +257,7 @@ static enum status draw_lines(const struct drawing *drawing, struct text *out)
 {
     const struct store_query *query = drawing->query;
     const struct store_chart *chart = drawing->chart;
-    struct scale x = {INFINITY, -INFINITY, false}, y = x;
+    struct scale x = {(double)INFINITY, -(double)INFINITY, false}, y = x;
     struct canvas canvas = {.width = drawing_width(LABEL + 3)};
     struct text legend = {0};
     size_t series = 0;

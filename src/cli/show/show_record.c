@@ -60,7 +60,7 @@ void show_record_title(const struct record *record, const bool told[AXIS_COUNT],
             record->point.backend[0])
             text_printf(out, "/%s", record->point.backend); /* prony/simd */
         else if (told[known[i]])
-            add_axis(out, &record->point, known[i]);
+            add_axis(out, &record->point, (int)known[i]);
         done[known[i]] = true;
     }
     for (int i = 0; i < AXIS_COUNT; i++) {
