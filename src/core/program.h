@@ -106,7 +106,7 @@ struct op {
     union attributes attr;
 };
 
-struct chain;
+struct dense_stack;
 
 struct program {
     struct arena arena; /* owns everything below */
@@ -125,11 +125,12 @@ struct program {
     uint64_t activation_bytes_unshared; /* without reuse: what liveness saves */
     int32_t entries;                    /* params entries it was built against */
     bool updates;                       /* some op writes a kept tensor */
-    const struct chain *stack; /* set by fuse: the dense layers, where it is a stack of them and
-                                  nothing else (pass/chain.h); NULL: it is not, or was not fused */
-    bool whole;                /* set by fuse: one kernel runs all of it, many steps */
-    const char *op_by_op;      /* or why none does, static; NULL: nobody was asked */
-    uint64_t hash;             /* names the computation: ops, shapes, attributes */
+    const struct dense_stack
+        *stack;           /* set by fuse: the dense layers, where it is a stack of them and
+                       nothing else (pass/stack_find.h); NULL: it is not, or was not fused */
+    bool whole;           /* set by fuse: one kernel runs all of it, many steps */
+    const char *op_by_op; /* or why none does, static; NULL: nobody was asked */
+    uint64_t hash;        /* names the computation: ops, shapes, attributes */
 };
 
 /* The tensor index of an operand of an op, -1 when absent. `output` counts from 0. */

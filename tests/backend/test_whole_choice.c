@@ -6,21 +6,21 @@
 static const struct stack_limits h200 = {.multiprocessors = 132, .shared_bytes = 227 * 1024};
 
 /* A trained stack of these widths, the last one 0. */
-static struct chain stack(const int32_t *widths)
+static struct dense_stack stack(const int32_t *widths)
 {
-    struct chain chain = {.loss_grad = 1, .optimiser = -1};
-    for (; widths[chain.layers + 1]; chain.layers++)
-        chain.layer[chain.layers] = (struct chain_layer){.in = widths[chain.layers],
-                                                         .out = widths[chain.layers + 1],
-                                                         .activation = ACTIVATION_SIGMOID};
-    return chain;
+    struct dense_stack dense = {.loss_grad = 1, .optimiser = -1};
+    for (; widths[dense.layers + 1]; dense.layers++)
+        dense.layer[dense.layers] = (struct dense_stack_layer){.in = widths[dense.layers],
+                                                               .out = widths[dense.layers + 1],
+                                                               .activation = ACTIVATION_SIGMOID};
+    return dense;
 }
 
 #define STACK(...) stack((const int32_t[]){__VA_ARGS__, 0})
 
 TEST(narrow_networks_take_one_block)
 {
-    const struct chain small = STACK(4, 3, 4, 5, 1), wide = STACK(4, 33, 1);
+    const struct dense_stack small = STACK(4, 3, 4, 5, 1), wide = STACK(4, 33, 1);
     CHECK_EQUAL_INT(stack_choose(&small, FOUR_WARPS_BATCH_MOST + 1, &h200), STACK_BLOCK);
     CHECK_EQUAL_INT(stack_choose(&small, 64, &h200), STACK_BLOCK);
     CHECK_EQUAL_INT(stack_choose(&small, 65, &h200), STACK_REPLICAS);
@@ -31,8 +31,9 @@ TEST(narrow_networks_take_one_block)
 /* Kernels without branches: for few layers, of the usual activations. */
 TEST(the_narrowest_take_one_warp_or_a_team)
 {
-    struct chain small = STACK(4, 3, 4, 5, 1), one = STACK(4, 3), deep = STACK(4, 3, 3, 3, 3, 1);
-    const struct chain wide = STACK(4, 9, 1);
+    struct dense_stack small = STACK(4, 3, 4, 5, 1), one = STACK(4, 3),
+                       deep = STACK(4, 3, 3, 3, 3, 1);
+    const struct dense_stack wide = STACK(4, 9, 1);
     CHECK_EQUAL_INT(stack_choose(&small, 1, &h200), STACK_WARP);
     CHECK_EQUAL_INT(stack_choose(&small, 2, &h200), STACK_FOUR_WARPS);
     CHECK_EQUAL_INT(stack_choose(&small, FOUR_WARPS_BATCH_MOST, &h200), STACK_FOUR_WARPS);
@@ -50,7 +51,7 @@ TEST(the_narrowest_take_one_warp_or_a_team)
 
 TEST(larger_ones_take_the_grid_at_small_batches)
 {
-    const struct chain large = STACK(4, 1600, 2600, 1600, 2500, 1), wide = STACK(8, 64, 33);
+    const struct dense_stack large = STACK(4, 1600, 2600, 1600, 2500, 1), wide = STACK(8, 64, 33);
     CHECK_EQUAL_INT(stack_choose(&large, 3, &h200), STACK_GRID);
     CHECK_EQUAL_INT(stack_choose(&large, GRID_BATCH_MOST, &h200), STACK_GRID);
     CHECK_EQUAL_INT(stack_choose(&large, GRID_BATCH_MOST + 1, &h200), STACK_NONE);
@@ -58,19 +59,20 @@ TEST(larger_ones_take_the_grid_at_small_batches)
 }
 
 /* As an optimiser makes it that keeps so many numbers of each weight. */
-static struct chain learnt(struct chain chain, int32_t states)
+static struct dense_stack learnt(struct dense_stack dense, int32_t states)
 {
-    chain.optimiser = 1;
-    chain.states = states;
-    return chain;
+    dense.optimiser = 1;
+    dense.states = states;
+    return dense;
 }
 
 /* Of one block at most: a warp has too many copies of a weight, the grid no room. */
 TEST(what_optimisers_keep_decides)
 {
-    const struct chain small = learnt(STACK(4, 3, 4, 5, 1), 2), wide = learnt(STACK(4, 33, 1), 0);
-    const struct chain deep = STACK(32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32);
-    const struct chain once = learnt(deep, 1), twice = learnt(deep, 2);
+    const struct dense_stack small = learnt(STACK(4, 3, 4, 5, 1), 2),
+                             wide = learnt(STACK(4, 33, 1), 0);
+    const struct dense_stack deep = STACK(32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32);
+    const struct dense_stack once = learnt(deep, 1), twice = learnt(deep, 2);
     CHECK_EQUAL_INT(stack_choose(&small, 1, &h200), STACK_FOUR_WARPS);
     CHECK_EQUAL_INT(stack_choose(&small, FOUR_WARPS_BATCH_MOST, &h200), STACK_FOUR_WARPS);
     CHECK_EQUAL_INT(stack_choose(&small, FOUR_WARPS_BATCH_MOST + 1, &h200), STACK_BLOCK);
@@ -83,18 +85,18 @@ TEST(what_optimisers_keep_decides)
 /* Slopes are computed from outputs, and gelu's cannot be. */
 TEST(what_cannot_be_sloped_runs_op_by_op)
 {
-    struct chain chain = STACK(4, 8, 2);
-    chain.layer[0].activation = ACTIVATION_GELU;
-    CHECK_EQUAL_INT(stack_choose(&chain, 1, &h200), STACK_NONE);
-    chain.loss_grad = -1;
-    CHECK_EQUAL_INT(stack_choose(&chain, 1, &h200), STACK_BLOCK);
+    struct dense_stack dense = STACK(4, 8, 2);
+    dense.layer[0].activation = ACTIVATION_GELU;
+    CHECK_EQUAL_INT(stack_choose(&dense, 1, &h200), STACK_NONE);
+    dense.loss_grad = -1;
+    CHECK_EQUAL_INT(stack_choose(&dense, 1, &h200), STACK_BLOCK);
 }
 
 TEST(lines_of_a_block_do_not_overlap)
 {
-    const struct chain chain = STACK(7, 16, 9, 3);
+    const struct dense_stack dense = STACK(7, 16, 9, 3);
     struct block_layout layout;
-    block_lay_out(&chain, 5, &layout);
+    block_lay_out(&dense, 5, &layout);
     CHECK_EQUAL_INT(layout.width, 16);
     CHECK_EQUAL_INT(layout.lanes, 96); /* six samples of 16 lanes */
     CHECK_EQUAL_INT(layout.update_count, 16 * 3 + 9 * 5 + 3 * 4);
@@ -109,10 +111,10 @@ TEST(lines_of_a_block_do_not_overlap)
 /* Four numbers a state and update, in whole quadruples. */
 TEST(what_optimisers_keep_has_its_place)
 {
-    const struct chain plain = STACK(7, 16, 9, 3), chain = learnt(plain, 2);
+    const struct dense_stack plain = STACK(7, 16, 9, 3), dense = learnt(plain, 2);
     struct block_layout layout, without;
     block_lay_out(&plain, 5, &without);
-    block_lay_out(&chain, 5, &layout);
+    block_lay_out(&dense, 5, &layout);
     CHECK_EQUAL_INT(layout.kept % 4, 0);
     CHECK(layout.kept >= layout.paces + PACES * PACE_FLOATS);
     CHECK_EQUAL_INT(layout.updates, layout.kept + 2 * 4 * layout.update_count);
@@ -123,13 +125,14 @@ TEST(what_optimisers_keep_has_its_place)
  * chunk, and what follows begins where that ends. */
 TEST(blocks_share_many_samples)
 {
-    const struct chain small = STACK(4, 3, 4, 5, 1), wide = learnt(STACK(32, 32, 31, 32, 2), 2);
+    const struct dense_stack small = STACK(4, 3, 4, 5, 1),
+                             wide = learnt(STACK(32, 32, 31, 32, 2), 2);
     const int32_t batches[] = {1, 65, 150, 257, 1000, 16384, 100000, 1000000, 1000000000};
     for (size_t i = 0; i < 2 * sizeof batches / sizeof *batches; i++) {
-        const struct chain *chain = i % 2 ? &wide : &small;
+        const struct dense_stack *dense = i % 2 ? &wide : &small;
         const int32_t batch = batches[i / 2];
         struct replicas_layout layout;
-        if (!CHECK(replicas_lay_out(chain, batch, &h200, &layout)))
+        if (!CHECK(replicas_lay_out(dense, batch, &h200, &layout)))
             continue;
         CHECK(layout.blocks <= h200.multiprocessors);
         CHECK((int64_t)layout.blocks * layout.share >= batch);
@@ -137,7 +140,7 @@ TEST(blocks_share_many_samples)
         CHECK((int64_t)layout.chunks * layout.samples >= layout.share);
         CHECK(layout.samples % 32 == 0 && layout.samples <= REPLICAS_THREADS);
         CHECK(layout.line / 4 % 2 == 1 && layout.intake / 4 % 2 == 1);
-        CHECK(layout.line >= layout.layer[chain->layers - 1].d + 4);
+        CHECK(layout.line >= layout.layer[dense->layers - 1].d + 4);
         CHECK(layout.sums == layout.kept + layout.states * layout.numbers);
         CHECK(layout.places >= layout.tiles + REPLICAS_TILE_FLOATS * layout.tile_count);
         CHECK(layout.paces % 4 == 0 && layout.intakes % 4 == 0 && layout.lines % 4 == 0);
@@ -152,12 +155,12 @@ TEST(blocks_share_many_samples)
 /* Every layer's tiles cover it, and nothing lies over anything else. */
 TEST(tiles_cover_every_layer)
 {
-    const struct chain chain = STACK(4, 1600, 2600, 1600, 2500, 1);
+    const struct dense_stack dense = STACK(4, 1600, 2600, 1600, 2500, 1);
     for (int32_t batch = 1; batch <= GRID_BATCH_MOST; batch++) {
         struct grid_layout layout = {0};
         int32_t at = 0;
         int64_t weights = 0;
-        if (!CHECK(grid_lay_out(&chain, batch, &h200, &layout)))
+        if (!CHECK(grid_lay_out(&dense, batch, &h200, &layout)))
             continue;
         CHECK_EQUAL_INT(layout.rows * layout.columns, 132);
         CHECK(layout.samples >= batch && layout.samples >= 3);
@@ -166,15 +169,15 @@ TEST(tiles_cover_every_layer)
         CHECK_EQUAL_INT(layout.owns, batch <= 3);     /* with four there is too much left in L2 */
         CHECK_EQUAL_INT(layout.kept, layout.owns ? 2 : -1);
         CHECK_EQUAL_INT(grid_sharers(&layout, 1), layout.owns ? 11 : 12);
-        for (int32_t l = 0; l < chain.layers; l++) {
+        for (int32_t l = 0; l < dense.layers; l++) {
             const int32_t rows = grid_sharers(&layout, l), columns = grid_across(&layout, l);
             const int32_t at_once =
                 layout.owns ? layout.layer[l].sets : GRID_SETS_AT_ONCE(layout.samples);
             const int64_t tile =
                 16 * (int64_t)(layout.owns ? 1 : layout.layer[l].passes) * layout.layer[l].quads;
-            CHECK(4 * layout.layer[l].quads * rows >= chain.layer[l].in);
+            CHECK(4 * layout.layer[l].quads * rows >= dense.layer[l].in);
             CHECK(4 * layout.layer[l].sets * (layout.layer[l].copied ? 1 : columns) >=
-                  chain.layer[l].out);
+                  dense.layer[l].out);
             CHECK(layout.layer[l].x > at && layout.layer[l].bias > layout.layer[l].x);
             at = layout.layer[l].bias;
             CHECK_EQUAL_INT(layout.layer[l].far + layout.layer[l].near * tile,
@@ -190,19 +193,19 @@ TEST(tiles_cover_every_layer)
     }
 }
 
-static bool is_owned(const struct chain *chain, int32_t batch)
+static bool is_owned(const struct dense_stack *dense, int32_t batch)
 {
     struct grid_layout layout;
-    return CHECK(grid_lay_out(chain, batch, &h200, &layout)) && layout.owns;
+    return CHECK(grid_lay_out(dense, batch, &h200, &layout)) && layout.owns;
 }
 
 /* Where that was measured to be quicker. */
 TEST(threads_own_weights_of_what_does_not_fit_or_is_narrow)
 {
-    const struct chain narrow = STACK(4, 320, 320, 1), wider = STACK(4, 324, 324, 1);
-    const struct chain outputs = STACK(4, 320, 320, 5), one = STACK(300, 4);
-    const struct chain wide = STACK(4, 1600, 2600, 1600, 2500, 1);
-    struct chain asked = narrow;
+    const struct dense_stack narrow = STACK(4, 320, 320, 1), wider = STACK(4, 324, 324, 1);
+    const struct dense_stack outputs = STACK(4, 320, 320, 5), one = STACK(300, 4);
+    const struct dense_stack wide = STACK(4, 1600, 2600, 1600, 2500, 1);
+    struct dense_stack asked = narrow;
     asked.loss_grad = -1;
     CHECK(is_owned(&narrow, 1) && is_owned(&narrow, 4) && !is_owned(&narrow, 5));
     CHECK(!is_owned(&wider, 3) && !is_owned(&outputs, 3) && !is_owned(&one, 3));
@@ -212,9 +215,9 @@ TEST(threads_own_weights_of_what_does_not_fit_or_is_narrow)
 /* Every block must hear of all others, so there are none that own nothing. */
 TEST(small_networks_take_fewer_blocks)
 {
-    const struct chain chain = STACK(4, 64, 64, 3), one = STACK(400, 5);
+    const struct dense_stack dense = STACK(4, 64, 64, 3), one = STACK(400, 5);
     struct grid_layout layout = {0};
-    CHECK(grid_lay_out(&chain, 3, &h200, &layout));
+    CHECK(grid_lay_out(&dense, 3, &h200, &layout));
     CHECK_EQUAL_INT(layout.rows, 2);
     CHECK_EQUAL_INT(layout.columns, 2);
     CHECK(grid_lay_out(&one, 3, &h200, &layout));

@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "core/ops.h"
-#include "core/pass/chain.h"
 #include "core/pass/portion.h"
+#include "core/pass/stack_find.h"
 
 #include <string.h>
 
@@ -487,9 +487,9 @@ done:
 /* Keeps the dense layers in the program, where it is a stack of them; else says why it is none. */
 static enum status find_stack(struct program *program, const char **why)
 {
-    struct chain *stack;
+    struct dense_stack *stack;
     NEED(stack = arena_alloc(&program->arena, sizeof *stack));
-    *why = chain_find(program, stack);
+    *why = stack_find(program, stack);
     program->stack = *why ? NULL : stack;
     return STATUS_OK;
 }

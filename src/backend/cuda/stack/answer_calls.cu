@@ -9,32 +9,34 @@ extern "C" {
 /* Looks for an answer between two questions to the driver whether anything went wrong. */
 enum { LOOKS_AT_ONCE = 1 << 14 };
 
-static const char *chain_to_answer(const struct plan *plan, struct chain *chain)
+static const char *why_not_answered(const struct plan *plan)
 {
+    const struct dense_stack *dense = plan->program->stack;
     const char *why = plan->program->op_by_op ? plan->program->op_by_op
-                      : plan->program->whole  ? chain_find(plan->program, chain)
+                      : plan->program->whole  ? NULL
                                               : "each op is watched";
     if (!why && !plan->stack) /* stack_prepare */
         why = plan->observer.level != OBSERVE_NOTHING ? "each op is watched"
-              : chain->probabilities                  ? "it stores probabilities"
+              : dense->probabilities                  ? "it stores probabilities"
                                      : "its batch is more than the 512 threads of a block hold";
-    return why || (chain->loss < 0 && chain->store_y >= 0) ? why : "it is not inference";
+    return why || (dense->loss < 0 && dense->store_y >= 0) ? why : "it is not inference";
 }
 
-static void describe_net(const struct plan *plan, const struct chain *chain, struct answer_net *net)
+static void describe_net(const struct plan *plan, const struct dense_stack *dense,
+                         struct answer_net *net)
 {
     struct block_layout layout;
-    block_lay_out(chain, plan->program->batch, &layout);
+    block_lay_out(dense, plan->program->batch, &layout);
     net->batch = plan->program->batch;
-    net->layers = chain->layers;
+    net->layers = dense->layers;
     net->width = layout.width;
-    net->mail.inputs = net->batch * chain->layer[0].in;
-    net->mail.outputs = net->batch * chain->layer[chain->layers - 1].out;
+    net->mail.inputs = net->batch * dense->layer[0].in;
+    net->mail.outputs = net->batch * dense->layer[dense->layers - 1].out;
     const struct tensor *tensors = plan->program->tensors;
     const char *parameters = plan->instance->blocks[ROLE_PARAM].data;
     uint64_t begin = UINT64_MAX, end = 0;
-    for (int32_t l = 0; l < chain->layers; l++) {
-        const struct chain_layer *from = &chain->layer[l];
+    for (int32_t l = 0; l < dense->layers; l++) {
+        const struct dense_stack_layer *from = &dense->layer[l];
         for (int32_t tensor : {from->w, from->b}) {
             if (tensor < 0)
                 continue;
@@ -56,11 +58,11 @@ static void describe_net(const struct plan *plan, const struct chain *chain, str
 const char *answer_supports(const struct plan *plan, bool resident)
 {
     struct answer_net net = {};
-    struct chain chain;
-    const char *why = chain_to_answer(plan, &chain);
+    const struct dense_stack *dense = plan->program->stack;
+    const char *why = why_not_answered(plan);
     if (why)
         return why;
-    describe_net(plan, &chain, &net);
+    describe_net(plan, dense, &net);
     const int64_t most = (int64_t)plan->instance->device->properties.sharedMemPerBlockOptin;
     static_assert(GRID_THREADS == 512, "the text has this number");
     if (plan->stack->kind != STACK_GRID)
@@ -68,7 +70,7 @@ const char *answer_supports(const struct plan *plan, bool resident)
                    ? NULL
                    : "its weights and samples are more than 48 KB of shared memory";
     if (resident)
-        return grid_can_listen(&chain, net.batch)
+        return grid_can_listen(dense, net.batch)
                    ? NULL
                    : "a call may bring 512 numbers at most, inputs times samples";
     return answer_layers_take(&net, most) ? NULL : "its layers are too wide for that";
@@ -148,14 +150,13 @@ static void name_kernel(const struct plan *plan, struct answer *answer)
 enum status answer_prepare(struct plan *plan, enum answering answering)
 {
     const bool narrow = plan->stack->kind != STACK_GRID, resident = answering == ANSWER_RESIDENT;
-    struct chain chain;
+    const struct dense_stack *dense = plan->program->stack;
     void *memory;
-    chain_find(plan->program, &chain);
     struct answer *answer = (struct answer *)arena_array(&plan->arena, 1, sizeof *answer);
     NEED(answer);
-    describe_net(plan, &chain, &answer->net);
+    describe_net(plan, dense, &answer->net);
     answer->resident = resident;
-    answer->grid = !narrow && grid_can_listen(&chain, answer->net.batch) ? plan->stack : NULL;
+    answer->grid = !narrow && grid_can_listen(dense, answer->net.batch) ? plan->stack : NULL;
     const cudaDeviceProp *gpu = &plan->instance->device->properties;
     answer->queued = answering == ANSWER_QUEUED && answer->grid;
     answer->flows = !narrow && !resident && answer_flow_takes(&answer->net, gpu);
@@ -184,12 +185,11 @@ int32_t answer_launches(const struct plan *plan, int32_t op)
 {
     const struct answer *answer = plan->answer;
     const bool narrow = plan->stack->kind != STACK_GRID;
-    struct chain chain;
+    const struct dense_stack *dense = plan->program->stack;
     if (answer->resident || answer->queued)
         return 0;
-    chain_find(plan->program, &chain);
-    for (int32_t l = 0; l < chain.layers; l++)
-        if (chain.layer[l].dense == op)
+    for (int32_t l = 0; l < dense->layers; l++)
+        if (dense->layer[l].dense == op)
             return narrow || answer->flows ? l == 0 : answer_layers_launches(&answer->net, l);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* answer_calls.h: plans that answer calls (plan_options.answering): the inputs of each are read
  * from host memory when it is asked, and its outputs are in host memory when it is answered. For
- * stacks of dense layers (core/pass/chain.h) at inference.
+ * stacks of dense layers (core/pass/stack_find.h) at inference.
  *
  * Calls go through a mailbox. Either each is a launch, captured once for each of its slots
  * (answer_warp.cu, answer_block.cu: one kernel of one block; answer_flow.cu: one on all
@@ -29,7 +29,7 @@ struct answer_net {
     int32_t width;           /* narrow: lanes of a sample … */
     int32_t span;            /* … and floats from the first parameter to behind the last, … */
     const float *parameters; /* … which begin here */
-    struct answer_layer layer[CHAIN_MOST];
+    struct answer_layer layer[DENSE_STACK_MOST];
 };
 
 enum { ANSWER_STREAMS = 4 };
@@ -54,7 +54,7 @@ struct flow_net {
     uint32_t *turn;        /* launches that are done */
     uint4 *relay;          /* [input][packet]: the question */
     struct flow_layout at;
-    struct flow_layer layer[CHAIN_MOST];
+    struct flow_layer layer[DENSE_STACK_MOST];
 };
 
 struct answer {

@@ -46,7 +46,7 @@ struct layer_bits {
     uint32_t there;
     uint64_t functions; /* four bits each */
 };
-static_assert(CHAIN_MOST <= 16, "");
+static_assert(DENSE_STACK_MOST <= 16, "");
 
 static __device__ struct layer_bits bits_of(const struct answer_net *net, int unit)
 {

@@ -393,13 +393,14 @@ static void *block_kernel(const struct block_net *net)
     return own ? own : block_kernel_of<true, false>(net->layout.width);
 }
 
-void block_prepare(struct stack *stack, const struct chain *chain, const struct stack_step *step)
+void block_prepare(struct stack *stack, const struct dense_stack *dense,
+                   const struct stack_step *step)
 {
     struct block_net *net = (struct block_net *)stack->net;
     net->step = *step;
     net->rule = stack->rule;
-    net->probabilities = chain->probabilities;
-    block_lay_out(chain, step->batch, &net->layout);
+    net->probabilities = dense->probabilities;
+    block_lay_out(dense, step->batch, &net->layout);
     memcpy(net->layer, stack->layer, sizeof net->layer);
 }
 

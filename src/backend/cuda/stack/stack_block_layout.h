@@ -38,18 +38,19 @@ struct block_layout {
 #define BLOCK_X(width, l) (4 + (l) * (width))
 #define BLOCK_D(width, layers, l) (4 + ((layers) + (l)) * (width))
 
-static inline void block_lay_out(const struct chain *chain, int32_t batch, struct block_layout *out)
+static inline void block_lay_out(const struct dense_stack *dense, int32_t batch,
+                                 struct block_layout *out)
 {
-    const int32_t widest = chain_widest(chain);
+    const int32_t widest = dense_widest(dense);
     struct block_layout layout;
     int32_t at = 0;
     memset(&layout, 0, sizeof layout);
     layout.width = widest <= 8 ? 8 : widest <= 16 ? 16 : 32;
     layout.lanes = (batch * layout.width + 31) / 32 * 32;
-    layout.line = BLOCK_D(layout.width, chain->layers, chain->layers) + 4; /* other banks for the
+    layout.line = BLOCK_D(layout.width, dense->layers, dense->layers) + 4; /* other banks for the
                                                                               next sample */
-    for (int32_t l = 0; l < chain->layers; l++) {
-        const struct chain_layer *layer = &chain->layer[l];
+    for (int32_t l = 0; l < dense->layers; l++) {
+        const struct dense_stack_layer *layer = &dense->layer[l];
         layout.update_count += ((layer->in + 3) / 4 + (layer->b >= 0)) * layer->out;
     }
     layout.threads = (layout.update_count + 31) / 32 * 32;
@@ -57,16 +58,16 @@ static inline void block_lay_out(const struct chain *chain, int32_t batch, struc
         layout.threads = BLOCK_UPDATERS;
     if (layout.threads < layout.lanes)
         layout.threads = layout.lanes;
-    at = BLOCK_LAYER(layout.width) * chain->layers;
+    at = BLOCK_LAYER(layout.width) * dense->layers;
     layout.lines = at;
     at += layout.line * (layout.lanes / layout.width);
     layout.losses = at; /* of even and of odd steps */
     at += 2 * 2 * layout.lanes;
     layout.paces = at;
     at += PACES * PACE_FLOATS;
-    layout.states = chain->states;
+    layout.states = dense->states;
     layout.kept = at; /* all of the first state, then of the second */
-    at += 4 * chain->states * layout.update_count;
+    at += 4 * dense->states * layout.update_count;
     layout.updates = at;
     at += BLOCK_UPDATE_FLOATS * layout.update_count;
     layout.shared_bytes = (int64_t)at * (int64_t)sizeof(float);

@@ -242,8 +242,8 @@ uint64_t grid_bytes(const struct grid_layout *layout)
     return (uint64_t)layout->far_bytes + (uint64_t)layout->packets * sizeof(uint4);
 }
 
-void grid_prepare(struct stack *stack, const struct chain *chain, const struct stack_step *step,
-                  const struct grid_layout *layout)
+void grid_prepare(struct stack *stack, const struct dense_stack *dense,
+                  const struct stack_step *step, const struct grid_layout *layout)
 {
     struct grid_net *net = (struct grid_net *)stack->net;
     static_assert(sizeof *net <= STACK_NET_BYTES, "a kernel's parameters");
@@ -251,15 +251,15 @@ void grid_prepare(struct stack *stack, const struct chain *chain, const struct s
     float *far = (float *)stack->memory;
     uint4 *exchange = (uint4 *)(stack->memory + layout->far_bytes);
     net->relay = exchange;
-    exchange += 2 * grid_relay_packets(chain, layout->samples);
+    exchange += 2 * grid_relay_packets(dense, layout->samples);
     net->heard = (uint32_t *)exchange;
     net->came = net->heard + layout->rows * layout->columns;
     exchange += grid_number_packets(layout->rows * layout->columns);
     net->step = *step;
     net->layout = *layout;
     net->first = 1; /* no packet has come yet: all numbers are 0 */
-    for (int32_t l = 0; l < chain->layers; l++) {
-        const struct chain_layer *layer = &chain->layer[l];
+    for (int32_t l = 0; l < dense->layers; l++) {
+        const struct dense_stack_layer *layer = &dense->layer[l];
         const int64_t rows = grid_sharers(layout, l), columns = grid_across(layout, l);
         const int64_t copies = layout->layer[l].copied ? columns : 1;
         net->layer[l].in = layer->in;
@@ -307,9 +307,9 @@ cudaError_t grid_launch(struct stack *stack, int64_t steps, cudaStream_t stream)
     return error;
 }
 
-bool grid_can_listen(const struct chain *chain, int32_t batch)
+bool grid_can_listen(const struct dense_stack *dense, int32_t batch)
 {
-    return batch * chain->layer[0].in <= GRID_THREADS;
+    return batch * dense->layer[0].in <= GRID_THREADS;
 }
 
 void grid_listen(struct stack *stack, const struct mailbox *mail)

@@ -70,9 +70,9 @@ SIZE_INLINE SIZE_CONSTANT bool grid_hands_on(int32_t samples)
 
 /* What a call's inputs take on their way to all blocks, and a packet that says whether it goes on:
  * of an even or of an odd call. */
-static inline int32_t grid_relay_packets(const struct chain *chain, int32_t samples)
+static inline int32_t grid_relay_packets(const struct dense_stack *dense, int32_t samples)
 {
-    return 1 + chain->layer[0].in * grid_packets(samples);
+    return 1 + dense->layer[0].in * grid_packets(samples);
 }
 
 /* Numbers that blocks leave: one each, and one of all. */
@@ -99,7 +99,7 @@ struct grid_layout {
         int32_t whole;            /* the first, when it is narrow: every block has all its inputs */
         int32_t x, bias, weights; /* in shared memory */
         int64_t far;              /* floats of a block in device memory */
-    } layer[CHAIN_MOST];
+    } layer[DENSE_STACK_MOST];
     int64_t shared_bytes;
     int64_t far_bytes; /* device memory of all blocks and layers */
     int64_t packets;   /* device memory: of 16 bytes, all exchanges */
@@ -117,10 +117,10 @@ SIZE_INLINE int32_t grid_across(const struct grid_layout *layout, int32_t l)
 }
 
 /* As square as can be, as many as can be, none with too little to do. */
-static inline void grid_shape(const struct chain *chain, const struct stack_limits *limits,
+static inline void grid_shape(const struct dense_stack *dense, const struct stack_limits *limits,
                               struct grid_layout *out)
 {
-    const int32_t most = (quads_of(chain_widest(chain)) + GRID_SLICE_LEAST - 1) / GRID_SLICE_LEAST;
+    const int32_t most = (quads_of(dense_widest(dense)) + GRID_SLICE_LEAST - 1) / GRID_SLICE_LEAST;
     const int32_t blocks = /* each has a thread in the first, which hears of it */
         limits->multiprocessors < GRID_THREADS ? limits->multiprocessors : GRID_THREADS;
     int32_t rows = 1;
@@ -130,26 +130,27 @@ static inline void grid_shape(const struct chain *chain, const struct stack_limi
     rows = rows < most ? rows : most;
     out->rows = out->owns ? across : rows;
     out->columns = out->owns ? rows : across;
-    if (chain->layers == 1)
+    if (dense->layers == 1)
         out->columns = 1; /* all blocks must hear of all others */
 }
 
 /* Keeps as many columns as fit in shared memory, about the same share of every layer. */
-static inline void grid_place_weights(const struct chain *chain, const struct stack_limits *limits,
-                                      int32_t at, struct grid_layout *layout)
+static inline void grid_place_weights(const struct dense_stack *dense,
+                                      const struct stack_limits *limits, int32_t at,
+                                      struct grid_layout *layout)
 {
     const int32_t at_once = GRID_SETS_AT_ONCE(layout->samples);
     const int32_t all = (limits->shared_bytes - GRID_OWN_BYTES) / 4 - GRID_SLACK;
     int32_t used = at;
     for (int32_t near = 1; near <= at_once; near++)
-        for (int32_t l = 0; l < chain->layers; l++) {
+        for (int32_t l = 0; l < dense->layers; l++) {
             const int32_t floats = 16 * layout->layer[l].passes * layout->layer[l].quads;
             if (layout->layer[l].near != near - 1 || used + floats > all)
                 continue;
             used += floats;
             layout->layer[l].near = near;
         }
-    for (int32_t l = 0; l < chain->layers; l++) {
+    for (int32_t l = 0; l < dense->layers; l++) {
         const int32_t near = layout->layer[l].near;
         const int32_t floats = 16 * layout->layer[l].passes * layout->layer[l].quads;
         layout->layer[l].weights = at;
@@ -161,10 +162,10 @@ static inline void grid_place_weights(const struct chain *chain, const struct st
 }
 
 /* The largest layer that fits into the registers of a block's threads. */
-static inline int32_t grid_kept(const struct chain *chain, const struct grid_layout *layout)
+static inline int32_t grid_kept(const struct dense_stack *dense, const struct grid_layout *layout)
 {
     int32_t kept = -1, most = 0;
-    for (int32_t l = 1; l < chain->layers; l++) {
+    for (int32_t l = 1; l < dense->layers; l++) {
         const int32_t quads = layout->layer[l].quads, sets = layout->layer[l].sets;
         if (layout->layer[l].whole || layout->layer[l].copied || quads > 8 * KEPT_LINES ||
             sets > OWN_WARPS * KEPT_SETS || quads * sets <= most)
@@ -176,10 +177,10 @@ static inline int32_t grid_kept(const struct chain *chain, const struct grid_lay
 }
 
 /* Gradients of quadruples of inputs that warps leave to be added up. */
-static inline int32_t grid_parts(const struct chain *chain, const struct grid_layout *layout)
+static inline int32_t grid_parts(const struct dense_stack *dense, const struct grid_layout *layout)
 {
     int32_t most = OWN_WARPS;
-    for (int32_t l = 0; l < chain->layers; l++) {
+    for (int32_t l = 0; l < dense->layers; l++) {
         const int32_t parts =
             OWN_WARPS * (l == layout->kept ? 8 * KEPT_SENT : layout->layer[l].quads);
         const bool none = layout->layer[l].whole || /* narrow ones are added up otherwise */
@@ -191,14 +192,15 @@ static inline int32_t grid_parts(const struct chain *chain, const struct grid_la
 
 /* When threads own weights: narrow layers first, then about as many sets of every layer, each warp
  * as many as the others. */
-static inline void grid_place_owned(const struct chain *chain, const struct stack_limits *limits,
-                                    int32_t at, struct grid_layout *layout)
+static inline void grid_place_owned(const struct dense_stack *dense,
+                                    const struct stack_limits *limits, int32_t at,
+                                    struct grid_layout *layout)
 {
     int32_t left = (limits->shared_bytes - GRID_OWN_BYTES) / 4 - GRID_SLACK - at;
     for (int32_t far = 1; far > 0;) {
         int32_t best = -1;
         far = 0;
-        for (int32_t l = 0; l < chain->layers; l++) {
+        for (int32_t l = 0; l < dense->layers; l++) {
             const int32_t away = layout->layer[l].sets - layout->layer[l].near;
             const int32_t some = away < OWN_WARPS ? away : OWN_WARPS;
             const bool narrow = layout->layer[l].whole || layout->layer[l].copied;
@@ -215,7 +217,7 @@ static inline void grid_place_owned(const struct chain *chain, const struct stac
         left -= 16 * layout->layer[best].quads * some;
         layout->layer[best].near += some;
     }
-    for (int32_t l = 0; l < chain->layers; l++) {
+    for (int32_t l = 0; l < dense->layers; l++) {
         const int32_t floats = 16 * layout->layer[l].quads;
         layout->layer[l].weights = at;
         at += layout->layer[l].near * floats;
@@ -228,9 +230,9 @@ static inline void grid_place_owned(const struct chain *chain, const struct stac
 }
 
 /* Whether warps can hold what they get from L2. */
-static inline bool grid_can_hold(const struct chain *chain, const struct grid_layout *layout)
+static inline bool grid_can_hold(const struct dense_stack *dense, const struct grid_layout *layout)
 {
-    for (int32_t l = 0; l < chain->layers; l++)
+    for (int32_t l = 0; l < dense->layers; l++)
         if (layout->layer[l].far &&
             (layout->layer[l].quads > 8 * HELD_LINES ||
              layout->layer[l].sets - layout->layer[l].near > OWN_WARPS * HELD_SETS))
@@ -239,28 +241,28 @@ static inline bool grid_can_hold(const struct chain *chain, const struct grid_la
 }
 
 /* False: it does not fit, or its last layer is too wide. */
-static inline bool grid_lay_out_so(const struct chain *chain, int32_t batch, bool owns,
+static inline bool grid_lay_out_so(const struct dense_stack *dense, int32_t batch, bool owns,
                                    const struct stack_limits *limits, struct grid_layout *out)
 {
     struct grid_layout layout;
-    const int32_t samples = grid_samples(batch), last = chain->layers > 1 ? chain->layers - 1 : 0;
-    const int32_t deltas = (samples + 3) / 4 * 4, wide = chain->layer[last].out;
+    const int32_t samples = grid_samples(batch), last = dense->layers > 1 ? dense->layers - 1 : 0;
+    const int32_t deltas = (samples + 3) / 4 * 4, wide = dense->layer[last].out;
     int32_t most_quads = 0, most_sets = 0, at = 0;
     if (!samples || wide > GRID_LAST_MOST)
         return false;
     memset(&layout, 0, sizeof layout);
     layout.samples = samples;
     layout.owns = owns;
-    grid_shape(chain, limits, &layout);
+    grid_shape(dense, limits, &layout);
     layout.packets =
-        2 * grid_relay_packets(chain, samples) + grid_number_packets(layout.rows * layout.columns);
+        2 * grid_relay_packets(dense, samples) + grid_number_packets(layout.rows * layout.columns);
     layout.tiles = at;
-    at += chain->layers * GRID_TILE_FLOATS;
+    at += dense->layers * GRID_TILE_FLOATS;
     for (int32_t l = 0; l <= last; l++) {
         layout.layer[l].copied = l == last;
-        layout.layer[l].whole = l == 0 && last > 1 && chain->layer[l].in <= GRID_FIRST_MOST;
+        layout.layer[l].whole = l == 0 && last > 1 && dense->layer[l].in <= GRID_FIRST_MOST;
         const int32_t down = grid_sharers(&layout, l), across = grid_across(&layout, l);
-        const int32_t in = quads_of(chain->layer[l].in), wanted = quads_of(chain->layer[l].out);
+        const int32_t in = quads_of(dense->layer[l].in), wanted = quads_of(dense->layer[l].out);
         layout.layer[l].quads = (in + down - 1) / down;
         layout.layer[l].sets = l == last ? wanted : (wanted + across - 1) / across;
         layout.layer[l].passes =
@@ -288,38 +290,38 @@ static inline bool grid_lay_out_so(const struct chain *chain, int32_t batch, boo
     layout.delta = at;
     at += 4 * round_up(most_sets, GRID_SETS_AT_ONCE(samples)) * deltas;
     layout.scratch = at;
-    layout.kept = owns ? grid_kept(chain, &layout) : -1;
+    layout.kept = owns ? grid_kept(dense, &layout) : -1;
     if (owns)
-        at += 4 * samples * grid_parts(chain, &layout);
+        at += 4 * samples * grid_parts(dense, &layout);
     else
         at += 4 * samples * (most_quads > 8 * GRID_WARPS ? most_quads : 8 * GRID_WARPS);
     if (at > (limits->shared_bytes - GRID_OWN_BYTES) / 4 - GRID_SLACK)
         return false;
     if (owns)
-        grid_place_owned(chain, limits, at, &layout);
+        grid_place_owned(dense, limits, at, &layout);
     else
-        grid_place_weights(chain, limits, at, &layout);
+        grid_place_weights(dense, limits, at, &layout);
     *out = layout;
-    return !owns || grid_can_hold(chain, &layout);
+    return !owns || grid_can_hold(dense, &layout);
 }
 
 /* Registers are worth it where tiles do not fit into shared memory; and where narrow layers end
  * with at most four outputs, for which that kernel has a quicker way (measured: 2 %; with more
  * outputs 8 to 16 % slower, 640 to 1,024 wide 3 to 4 %). */
-static inline bool grid_may_own(const struct chain *chain, int32_t batch, bool fits)
+static inline bool grid_may_own(const struct dense_stack *dense, int32_t batch, bool fits)
 {
-    const bool narrow = chain->layers > 1 && chain_widest(chain) <= OWN_WIDTH_MOST &&
-                        chain->layer[chain->layers - 1].out <= 4;
-    return chain->loss_grad >= 0 && batch <= OWN_SAMPLES_MOST && (!fits || narrow);
+    const bool narrow = dense->layers > 1 && dense_widest(dense) <= OWN_WIDTH_MOST &&
+                        dense->layer[dense->layers - 1].out <= 4;
+    return dense->loss_grad >= 0 && batch <= OWN_SAMPLES_MOST && (!fits || narrow);
 }
 
-static inline bool grid_lay_out(const struct chain *chain, int32_t batch,
+static inline bool grid_lay_out(const struct dense_stack *dense, int32_t batch,
                                 const struct stack_limits *limits, struct grid_layout *out)
 {
-    const bool can = grid_lay_out_so(chain, batch, false, limits, out);
+    const bool can = grid_lay_out_so(dense, batch, false, limits, out);
     struct grid_layout owned;
-    if (!grid_may_own(chain, batch, can && !out->far_bytes) ||
-        !grid_lay_out_so(chain, batch, true, limits, &owned))
+    if (!grid_may_own(dense, batch, can && !out->far_bytes) ||
+        !grid_lay_out_so(dense, batch, true, limits, &owned))
         return can;
     *out = owned;
     return true;

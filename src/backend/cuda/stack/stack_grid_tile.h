@@ -25,7 +25,7 @@ struct grid_net {
         uint4 *up;    /* [2][rows][outputs][packets]: parts of outputs */
         uint4 *down;  /* [2][columns][inputs][packets]: parts of the inputs' gradients */
         uint4 *y, *d; /* [2][outputs][packets], [2][inputs][packets]: their sums; or NULL */
-    } layer[CHAIN_MOST];
+    } layer[DENSE_STACK_MOST];
 };
 
 /* A block's part of one layer, worked out once: what it has of inputs and outputs, and where the

@@ -1,5 +1,5 @@
-/* stack_kernel.h: programs that one kernel runs whole: stacks of dense layers (core/pass/chain.h),
- * many steps in a launch, the data resident.
+/* stack_kernel.h: programs that one kernel runs whole: stacks of dense layers
+ * (core/pass/stack_find.h), many steps in a launch, the data resident.
  *
  * There are kernels for what fits one multiprocessor (stack_warp.cu, stack_four_warps.cu,
  * stack_block.cu), for many samples of that (stack_replicas.cu) and for wide layers

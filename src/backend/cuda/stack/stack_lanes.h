@@ -12,7 +12,7 @@ struct block_net {
     struct block_layout layout;
     bool probabilities;   /* it stores the softmax of its outputs */
     struct any_rule rule; /* of kind OP_COUNT: plain sgd, or nothing is trained */
-    struct learnt_layer layer[CHAIN_MOST];
+    struct learnt_layer layer[DENSE_STACK_MOST];
 };
 
 /* What is known when it is compiled saves branches in a chain where nothing hides them. */

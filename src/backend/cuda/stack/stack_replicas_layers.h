@@ -14,7 +14,7 @@ struct replicas_net {
     uint32_t first;       /* the number of the launch's first step; never the same twice */
     uint32_t *came;       /* blocks of this launch that have read where the data go on */
     uint4 *packets;       /* [2][block][layout.packets]: sums of even and of odd steps */
-    struct learnt_layer layer[CHAIN_MOST];
+    struct learnt_layer layer[DENSE_STACK_MOST];
 };
 
 static __device__ float4 *quad_at(float *floats)

@@ -46,7 +46,7 @@ struct replicas_layout {
         int32_t weights, bias;
         int32_t down;    /* tiles of four outputs */
         int32_t x, y, d; /* in a line; x of the first: in an intake */
-    } layer[CHAIN_MOST];
+    } layer[DENSE_STACK_MOST];
     int32_t floats;
     int64_t shared_bytes;
 };
@@ -67,13 +67,14 @@ enum {
 };
 
 /* What does not depend on the batch. */
-static inline void replicas_lay_out_layers(const struct chain *chain, struct replicas_layout *out)
+static inline void replicas_lay_out_layers(const struct dense_stack *dense,
+                                           struct replicas_layout *out)
 {
-    const int32_t last = chain->layers - 1;
+    const int32_t last = dense->layers - 1;
     int32_t line = 0;
-    out->quads = quads_of(chain_widest(chain));
+    out->quads = quads_of(dense_widest(dense));
     for (int32_t l = 0; l <= last; l++) {
-        const struct chain_layer *layer = &chain->layer[l];
+        const struct dense_stack_layer *layer = &dense->layer[l];
         const bool alike = out->quads <= REPLICAS_QUADS;
         const int32_t down = alike ? (int32_t)REPLICAS_QUADS : quads_of(layer->in);
         const int32_t across = alike ? (int32_t)REPLICAS_QUADS : quads_of(layer->out);
@@ -90,13 +91,13 @@ static inline void replicas_lay_out_layers(const struct chain *chain, struct rep
         out->layer[l].d = line;
         line += 4 * (l == last ? quads_of(layer->out) : across);
     }
-    out->first_tiles = quads_of(chain->layer[0].in) * quads_of(chain->layer[0].out);
-    out->states = chain->states;
-    out->learnt = chain->loss_grad >= 0 ? out->weights : 0;
+    out->first_tiles = quads_of(dense->layer[0].in) * quads_of(dense->layer[0].out);
+    out->states = dense->states;
+    out->learnt = dense->loss_grad >= 0 ? out->weights : 0;
     out->line = lanes_apart(line);
     out->target =
-        4 * (out->quads <= REPLICAS_QUADS ? (int32_t)REPLICAS_QUADS : quads_of(chain->layer[0].in));
-    out->intake = lanes_apart(out->target + 4 * quads_of(chain->layer[last].out));
+        4 * (out->quads <= REPLICAS_QUADS ? (int32_t)REPLICAS_QUADS : quads_of(dense->layer[0].in));
+    out->intake = lanes_apart(out->target + 4 * quads_of(dense->layer[last].out));
 }
 
 /* Where everything lies, for so many samples a chunk. */
@@ -136,13 +137,13 @@ static inline void replicas_place(int32_t samples, struct replicas_layout *out)
 }
 
 /* False: there is no room for it. */
-static inline bool replicas_lay_out(const struct chain *chain, int32_t batch,
+static inline bool replicas_lay_out(const struct dense_stack *dense, int32_t batch,
                                     const struct stack_limits *limits, struct replicas_layout *out)
 {
-    const int32_t blocks = replicas_blocks(batch, chain_widest(chain), limits->multiprocessors);
+    const int32_t blocks = replicas_blocks(batch, dense_widest(dense), limits->multiprocessors);
     int32_t samples;
     memset(out, 0, sizeof *out);
-    replicas_lay_out_layers(chain, out);
+    replicas_lay_out_layers(dense, out);
     out->share = (batch - 1) / blocks + 1;
     out->blocks = (batch - 1) / out->share + 1;
     out->packets = (out->learnt + 2 + 2) / 3; /* with the loss and the right answers */

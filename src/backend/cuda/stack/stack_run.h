@@ -21,13 +21,14 @@ struct stack {
     const char *name, *why; /* for `explain` */
     uint64_t bytes;         /* of device memory, beside the plan's own */
     char *memory;
-    struct learnt_layer layer[CHAIN_MOST];
+    struct learnt_layer layer[DENSE_STACK_MOST];
     struct any_rule rule;                  /* of kind OP_COUNT: plain sgd, or nothing is trained */
     alignas(16) char net[STACK_NET_BYTES]; /* struct block_net, replicas_net or grid_net */
 };
 
 /* stack_block.cu */
-void block_prepare(struct stack *stack, const struct chain *chain, const struct stack_step *step);
+void block_prepare(struct stack *stack, const struct dense_stack *dense,
+                   const struct stack_step *step);
 cudaError_t block_launch(struct stack *stack, int64_t steps, cudaStream_t stream);
 
 /* stack_warp.cu, after block_prepare */
@@ -44,12 +45,12 @@ cudaError_t replicas_launch(struct stack *stack, int64_t steps, cudaStream_t str
 
 /* stack_grid.cu; memory is zeroed */
 uint64_t grid_bytes(const struct grid_layout *layout);
-void grid_prepare(struct stack *stack, const struct chain *chain, const struct stack_step *step,
-                  const struct grid_layout *layout);
+void grid_prepare(struct stack *stack, const struct dense_stack *dense,
+                  const struct stack_step *step, const struct grid_layout *layout);
 cudaError_t grid_launch(struct stack *stack, int64_t steps, cudaStream_t stream);
 /* Calls in place of steps: after grid_listen only grid_launch_from is right, for a kernel that
  * stays from this call on. */
-bool grid_can_listen(const struct chain *chain, int32_t batch);
+bool grid_can_listen(const struct dense_stack *dense, int32_t batch);
 void grid_listen(struct stack *stack, const struct mailbox *mail);
 cudaError_t grid_launch_from(struct stack *stack, uint32_t call, cudaStream_t stream);
 

@@ -6,7 +6,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include "core/pass/chain.h"
+#include "core/pass/stack_find.h"
 #ifdef __cplusplus
 }
 #endif
@@ -40,11 +40,11 @@ SIZE_INLINE int32_t round_up(int32_t count, int32_t to)
     return (count + to - 1) / to * to;
 }
 
-static inline int32_t chain_widest(const struct chain *chain)
+static inline int32_t dense_widest(const struct dense_stack *dense)
 {
-    int32_t widest = chain->layer[0].in;
-    for (int32_t l = 0; l < chain->layers; l++)
-        widest = chain->layer[l].out > widest ? chain->layer[l].out : widest;
+    int32_t widest = dense->layer[0].in;
+    for (int32_t l = 0; l < dense->layers; l++)
+        widest = dense->layer[l].out > widest ? dense->layer[l].out : widest;
     return widest;
 }
 

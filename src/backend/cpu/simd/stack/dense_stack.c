@@ -9,26 +9,26 @@
 
 const char *stack_supports(const struct program *program)
 {
-    const struct chain *chain = program->stack;
-    if (!chain)
+    const struct dense_stack *dense = program->stack;
+    if (!dense)
         return "it is no stack of dense layers";
     int64_t weights = 0, transposed = 0;
-    for (int32_t l = 0; l < chain->layers; l++) {
-        const struct chain_layer *layer = &chain->layer[l];
+    for (int32_t l = 0; l < dense->layers; l++) {
+        const struct dense_stack_layer *layer = &dense->layer[l];
         if (layer->in > STACK_WIDTH || layer->out > STACK_WIDTH)
             return "a layer is not small";
         if (layer->activation > ACTIVATION_RELU)
             return "an activation is none of sigmoid, tanh, relu";
         weights += (int64_t)layer->in * layer->out;
-        transposed += chain->optimiser >= 0 && l > 0 ? (int64_t)layer->in * layer->out : 0;
+        transposed += dense->optimiser >= 0 && l > 0 ? (int64_t)layer->in * layer->out : 0;
     }
     if (weights + transposed > STACK_WEIGHTS)
         return "it has too many weights";
     if (program->batch * weights > STACK_WORK)
         return "the batch is not small for so many weights";
-    if (chain->loss >= 0 && program->ops[chain->loss].kind == OP_binary_cross_entropy)
+    if (dense->loss >= 0 && program->ops[dense->loss].kind == OP_binary_cross_entropy)
         return "the loss is neither mse nor cross_entropy";
-    if (chain->states > STACK_STATES)
+    if (dense->states > STACK_STATES)
         return "its optimiser keeps too much of each parameter";
     return NULL;
 }
@@ -61,34 +61,34 @@ static int64_t form_floats(const struct stack *stack, int64_t rows, int64_t acro
 }
 
 /* The parameters of all layers, behind them their states, and behind these their gradients. */
-static void lay_out_params(struct stack *stack, const struct chain *chain, int64_t lanes,
+static void lay_out_params(struct stack *stack, const struct dense_stack *dense, int64_t lanes,
                            struct room *room)
 {
     uint64_t before = room->used;
-    for (int32_t l = 0; l < chain->layers; l++) {
+    for (int32_t l = 0; l < dense->layers; l++) {
         struct stack_layer *layer = &stack->layer[l];
-        layer->in = chain->layer[l].in;
-        layer->out = chain->layer[l].out;
+        layer->in = dense->layer[l].in;
+        layer->out = dense->layer[l].out;
         layer->stride = blocked_up(layer->out, lanes);
         layer->stride_back = blocked_up(layer->in, lanes);
         layer->w = take_floats(room, form_floats(stack, layer->in, layer->out, layer->stride));
         layer->b = take_floats(room, layer->stride);
     }
     stack->span = (int64_t)((room->used - before) / sizeof(float));
-    if (chain->optimiser < 0)
+    if (dense->optimiser < 0)
         return;
     stack->into = (1 + stack->states) * stack->span;
     take_floats(room, (1 + stack->states) * stack->span);
 }
 
-static void lay_out(struct stack *stack, const struct chain *chain, int64_t lanes,
+static void lay_out(struct stack *stack, const struct dense_stack *dense, int64_t lanes,
                     struct room *room)
 {
     int64_t most = 0;
     bool single = stack->batch == 1;
     stack->plane = blocked_up(stack->batch * STACK_SQUARE, lanes);
-    lay_out_params(stack, chain, lanes, room);
-    for (int32_t l = 0; l < chain->layers; l++) {
+    lay_out_params(stack, dense, lanes, room);
+    for (int32_t l = 0; l < dense->layers; l++) {
         struct stack_layer *layer = &stack->layer[l];
         int64_t weights = (int64_t)layer->in * layer->out;
         int64_t each = single ? layer->stride : stack_squares(layer->out) * stack->plane;
@@ -102,7 +102,7 @@ static void lay_out(struct stack *stack, const struct chain *chain, int64_t lane
         most = weights > most ? weights : most;
     }
     stack->pair = take(room, stack->pairs, sizeof *stack->pair);
-    int64_t in = chain->layer[0].in, out = chain->layer[chain->layers - 1].out;
+    int64_t in = dense->layer[0].in, out = dense->layer[dense->layers - 1].out;
     int64_t x = single ? blocked_up(in, lanes) : stack_squares(in) * stack->plane;
     int64_t target = single ? 0 : stack_squares(out) * stack->plane;
     stack->x = take_floats(room, x);
@@ -132,7 +132,7 @@ static void bind_states(const struct call *update, int64_t states, float **kept)
 }
 
 static void bind_layer(const struct stack *stack, struct stack_layer *layer,
-                       const struct chain_layer *from, const struct call *calls)
+                       const struct dense_stack_layer *from, const struct call *calls)
 {
     const struct call *call = &calls[from->dense];
     layer->activation = from->activation;
@@ -183,30 +183,30 @@ static struct bound *bound_of(const struct call *calls, int32_t op)
     return op < 0 ? NULL : calls[op].bound;
 }
 
-static void bind_ops(struct stack *stack, const struct program *program, const struct chain *chain,
-                     const struct call *calls)
+static void bind_ops(struct stack *stack, const struct program *program,
+                     const struct dense_stack *dense, const struct call *calls)
 {
     const struct op *ops = program->ops;
-    stack->trains = chain->tick >= 0;
-    stack->probabilities = chain->probabilities;
-    stack->loss = chain->loss < 0 ? OP_COUNT : ops[chain->loss].kind;
-    stack->right = chain->right < 0 ? OP_COUNT : ops[chain->right].kind;
+    stack->trains = dense->tick >= 0;
+    stack->probabilities = dense->probabilities;
+    stack->loss = dense->loss < 0 ? OP_COUNT : ops[dense->loss].kind;
+    stack->right = dense->right < 0 ? OP_COUNT : ops[dense->right].kind;
     if (stack->right == OP_right_level)
-        stack->half = 0.5f / (float)(ops[chain->right].attr.right_level.classes - 1);
+        stack->half = 0.5f / (float)(ops[dense->right].attr.right_level.classes - 1);
     if (stack->trains) {
-        const struct op *grad = &ops[chain->loss_grad];
+        const struct op *grad = &ops[dense->loss_grad];
         stack->loss_scale =
             stack->loss == OP_mse ? grad->attr.mse_grad.scale : grad->attr.cross_entropy_grad.scale;
-        stack->schedule = &ops[chain->schedule];
-        stack->count = calls[chain->tick].data[0];
+        stack->schedule = &ops[dense->schedule];
+        stack->count = calls[dense->tick].data[0];
     }
     stack->control = calls->control;
     stack->cursor = calls->cursor;
-    stack->bound_x = bound_of(calls, chain->load_x);
-    stack->bound_target = bound_of(calls, chain->load_target);
-    stack->bound_y = bound_of(calls, chain->store_y);
-    stack->bound_loss = bound_of(calls, chain->store_loss);
-    stack->bound_right = bound_of(calls, chain->store_right);
+    stack->bound_x = bound_of(calls, dense->load_x);
+    stack->bound_target = bound_of(calls, dense->load_target);
+    stack->bound_y = bound_of(calls, dense->store_y);
+    stack->bound_loss = bound_of(calls, dense->store_loss);
+    stack->bound_right = bound_of(calls, dense->store_right);
 }
 
 /* The kernel for these sizes: vectors no wider than what they hold; a batch has four lanes a
@@ -265,29 +265,29 @@ void stack_prepare(struct stack *stack, const struct program *program, const str
                    const struct kernel *const *kernels, const struct stack_kernels *widest,
                    const struct stack_kernels *narrowest)
 {
-    const struct chain *chain = program->stack;
+    const struct dense_stack *dense = program->stack;
     struct room room = {.base = (char *)stack};
     int64_t width = 0, lanes;
-    stack->states = chain->states;
-    for (int32_t l = 0; l < chain->layers; l++) {
-        width = chain->layer[l].in > width ? chain->layer[l].in : width;
-        width = chain->layer[l].out > width ? chain->layer[l].out : width;
+    stack->states = dense->states;
+    for (int32_t l = 0; l < dense->layers; l++) {
+        width = dense->layer[l].in > width ? dense->layer[l].in : width;
+        width = dense->layer[l].out > width ? dense->layer[l].out : width;
     }
     stack->batch = program->batch;
-    stack->layers = chain->layers;
+    stack->layers = dense->layers;
     choose(stack, widest, narrowest, width, &lanes);
     take(&room, 1, sizeof *stack);
-    lay_out(stack, chain, lanes, &room);
+    lay_out(stack, dense, lanes, &room);
     list_pairs(stack);
-    if (chain->optimiser >= 0) {
-        stack->optimiser = kernels[chain->optimiser]->run;
-        bind_optimiser(stack, &calls[chain->optimiser]);
+    if (dense->optimiser >= 0) {
+        stack->optimiser = kernels[dense->optimiser]->run;
+        bind_optimiser(stack, &calls[dense->optimiser]);
     }
-    for (int32_t l = 0; l < chain->layers; l++)
-        bind_layer(stack, &stack->layer[l], &chain->layer[l], calls);
+    for (int32_t l = 0; l < dense->layers; l++)
+        bind_layer(stack, &stack->layer[l], &dense->layer[l], calls);
     if (stack->batch > 1)
         mark_real(stack);
-    bind_ops(stack, program, chain, calls);
+    bind_ops(stack, program, dense, calls);
 }
 
 /* The instance's w and b of a layer, or their state number k, into the form of the kernel. */

@@ -16,7 +16,7 @@
 #define PRONY_BACKEND_CPU_SIMD_STACK_DENSE_STACK_H
 
 #include "backend/cpu/kernel.h"
-#include "core/pass/chain.h"
+#include "core/pass/stack_find.h"
 
 /* Beyond these, ops one by one are as fast: what each costs besides its work no longer shows.
  * Weights are counted in both their forms, work as weights times samples. */
@@ -51,7 +51,7 @@ typedef void stack_steps(struct stack *stack, int64_t steps);
 
 struct stack {
     int32_t layers, batch;
-    struct stack_layer layer[CHAIN_MOST];
+    struct stack_layer layer[DENSE_STACK_MOST];
     stack_steps *run;
     int64_t plane;               /* a batch: floats of a square of outputs of all samples */
     float *x, *next_x;           /* one sample: [in]. A batch: [squares of in][samples][4] */

@@ -137,7 +137,7 @@ static void steps_narrow(struct stack *stack, int64_t steps)
     const int32_t layers = stack->layers;
     const vec scale = vec_set(stack->loss_scale * 2 / (float)stack->layer[layers - 1].out);
     struct stack_walk walk = stack_begin(stack, steps);
-    vec ys[CHAIN_MOST + 1][2];
+    vec ys[DENSE_STACK_MOST + 1][2];
     for (int64_t s = 0; s < steps; s++) {
         int32_t rows[2] = {stack_next(&walk), 0};
         if (stack->loss == OP_COUNT && s + 1 < steps) {

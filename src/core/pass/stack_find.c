@@ -1,12 +1,12 @@
-/* chain.c: one walk over the ops; each must be the next that a stack of layers has. */
-#include "core/pass/chain.h"
+/* stack_find.c: one walk over the ops; each must be the next that a stack of layers has. */
+#include "core/pass/stack_find.h"
 
 #include <string.h>
 
 /* What has been seen so far, as tensors; -1: nothing yet. */
 struct walk {
     const struct program *program;
-    struct chain *chain;
+    struct dense_stack *stack;
     int32_t rows, x, target, rate; /* made by the ops of the prepare part */
     int32_t count;                 /* of updates, which the rate follows */
     int32_t y;                     /* of the last layer so far */
@@ -16,7 +16,8 @@ struct walk {
     int32_t made;                  /* of the last outputs: their softmax, or they themselves */
     int32_t counted;               /* what right answers are counted on */
     int32_t loss, right;           /* scalars */
-    int32_t grad_w[CHAIN_MOST], grad_b[CHAIN_MOST]; /* of each layer that has an op for them */
+    int32_t grad_w[DENSE_STACK_MOST],
+        grad_b[DENSE_STACK_MOST]; /* of each layer that has an op for them */
 };
 
 static bool take_once(int32_t *place, int32_t o)
@@ -29,28 +30,28 @@ static bool take_once(int32_t *place, int32_t o)
 static bool take_load(struct walk *walk, const struct op *op, int32_t o)
 {
     const struct program *program = walk->program;
-    struct chain *chain = walk->chain;
+    struct dense_stack *stack = walk->stack;
     int32_t tensor = op_output(program, op, 0);
     if (op_input(program, op, 0) != walk->rows)
         return false;
-    if (chain->load_x < 0) {
-        chain->load_x = o;
+    if (stack->load_x < 0) {
+        stack->load_x = o;
         walk->x = walk->y = tensor;
         return program->tensors[tensor].dtype == DTYPE_F32;
     }
     walk->target = tensor;
-    return take_once(&chain->load_target, o);
+    return take_once(&stack->load_target, o);
 }
 
 static bool take_dense(struct walk *walk, const struct op *op, int32_t o)
 {
     const struct program *program = walk->program;
-    struct chain *chain = walk->chain;
+    struct dense_stack *stack = walk->stack;
     int32_t w = op_input(program, op, 1);
-    if (chain->layers == CHAIN_MOST || op_input(program, op, 0) != walk->y || walk->made >= 0 ||
-        program->tensors[w].role != ROLE_PARAM)
+    if (stack->layers == DENSE_STACK_MOST || op_input(program, op, 0) != walk->y ||
+        walk->made >= 0 || program->tensors[w].role != ROLE_PARAM)
         return false;
-    chain->layer[chain->layers++] = (struct chain_layer){
+    stack->layer[stack->layers++] = (struct dense_stack_layer){
         .dense = o,
         .update = -1,
         .update_b = -1,
@@ -77,14 +78,14 @@ static bool take_loss(struct walk *walk, const struct op *op, int32_t o)
     walk->loss = op_output(program, op, 0);
     walk->counted = op->kind == OP_binary_cross_entropy ? -1 : walk->y;
     return op_input(program, op, 0) == walk->y && op_input(program, op, 1) == walk->target &&
-           walk->target >= 0 && take_once(&walk->chain->loss, o) &&
+           walk->target >= 0 && take_once(&walk->stack->loss, o) &&
            take_once(&walk->made, classes ? op_output(program, op, 1) : walk->y);
 }
 
 /* The sigmoid that a binary loss counts right answers on. */
 static bool take_activate(struct walk *walk, const struct op *op)
 {
-    walk->chain->counts_sigmoid = true;
+    walk->stack->counts_sigmoid = true;
     return walk->loss >= 0 && op->attr.activate.function == (int32_t)ACTIVATION_SIGMOID &&
            op_input(walk->program, op, 0) == walk->y &&
            take_once(&walk->counted, op_output(walk->program, op, 0));
@@ -93,32 +94,32 @@ static bool take_activate(struct walk *walk, const struct op *op)
 static bool take_loss_grad(struct walk *walk, const struct op *op, int32_t o, enum op_kind loss)
 {
     const struct program *program = walk->program;
-    struct chain *chain = walk->chain;
+    struct dense_stack *stack = walk->stack;
     walk->dy = op_output(program, op, 0);
-    walk->down = chain->layers - 1;
-    return chain->loss >= 0 && program->ops[chain->loss].kind == loss &&
+    walk->down = stack->layers - 1;
+    return stack->loss >= 0 && program->ops[stack->loss].kind == loss &&
            op_input(program, op, 0) == walk->made && op_input(program, op, 1) == walk->target &&
-           take_once(&chain->loss_grad, o);
+           take_once(&stack->loss_grad, o);
 }
 
 static bool take_right(struct walk *walk, const struct op *op, int32_t o)
 {
     walk->right = op_output(walk->program, op, 0);
     return walk->counted >= 0 && op_input(walk->program, op, 0) == walk->counted &&
-           op_input(walk->program, op, 1) == walk->target && take_once(&walk->chain->right, o);
+           op_input(walk->program, op, 1) == walk->target && take_once(&walk->stack->right, o);
 }
 
 static bool take_store(struct walk *walk, const struct op *op, int32_t o)
 {
-    struct chain *chain = walk->chain;
+    struct dense_stack *stack = walk->stack;
     int32_t tensor = op_input(walk->program, op, 0), rows = op_input(walk->program, op, 1);
     if ((tensor == walk->y || tensor == walk->made) && rows == walk->rows) {
-        chain->probabilities = tensor != walk->y;
-        return take_once(&chain->store_y, o);
+        stack->probabilities = tensor != walk->y;
+        return take_once(&stack->store_y, o);
     }
     if (tensor == walk->loss && rows < 0)
-        return take_once(&chain->store_loss, o);
-    return tensor == walk->right && rows < 0 && take_once(&chain->store_right, o);
+        return take_once(&stack->store_loss, o);
+    return tensor == walk->right && rows < 0 && take_once(&stack->store_right, o);
 }
 
 static bool take_slope(struct walk *walk, const struct op *op)
@@ -126,7 +127,7 @@ static bool take_slope(struct walk *walk, const struct op *op)
     const struct program *program = walk->program;
     if (walk->dy < 0 || walk->down < 0 || walk->sloped || op_input(program, op, 1) != walk->dy)
         return false;
-    const struct op *dense = &program->ops[walk->chain->layer[walk->down].dense];
+    const struct op *dense = &program->ops[walk->stack->layer[walk->down].dense];
     walk->dy = op_output(program, op, 0);
     walk->sloped = true;
     return op_input(program, op, 0) == op_output(program, dense, 0) &&
@@ -134,11 +135,11 @@ static bool take_slope(struct walk *walk, const struct op *op)
 }
 
 /* The layer whose weight has x and the gradient dy, if that has come down to it; else NULL. */
-static struct chain_layer *layer_of(struct walk *walk, int32_t x, int32_t dy)
+static struct dense_stack_layer *layer_of(struct walk *walk, int32_t x, int32_t dy)
 {
     if (walk->dy < 0 || walk->down < 0)
         return NULL;
-    struct chain_layer *layer = &walk->chain->layer[walk->down];
+    struct dense_stack_layer *layer = &walk->stack->layer[walk->down];
     const struct op *dense = &walk->program->ops[layer->dense];
     bool its = walk->sloped == (layer->activation != ACTIVATION_NONE) &&
                x == op_input(walk->program, dense, 0) && dy == walk->dy;
@@ -149,7 +150,8 @@ static struct chain_layer *layer_of(struct walk *walk, int32_t x, int32_t dy)
 static bool take_update(struct walk *walk, const struct op *op, int32_t o)
 {
     const struct program *program = walk->program;
-    struct chain_layer *layer = layer_of(walk, op_input(program, op, 0), op_input(program, op, 1));
+    struct dense_stack_layer *layer =
+        layer_of(walk, op_input(program, op, 0), op_input(program, op, 1));
     if (!layer || op_input(program, op, 2) != layer->w || op_input(program, op, 3) != layer->b ||
         op_input(program, op, 4) != walk->rate)
         return false;
@@ -183,7 +185,7 @@ static bool take_grad_x(struct walk *walk, const struct op *op)
 {
     const struct program *program = walk->program;
     if (walk->down < 1 || walk->grad_w[walk->down] < 0 || op_input(program, op, 0) != walk->dy ||
-        op_input(program, op, 1) != walk->chain->layer[walk->down].w ||
+        op_input(program, op, 1) != walk->stack->layer[walk->down].w ||
         op_input(program, op, 2) >= 0 || op->attr.dense_t.activation)
         return false;
     walk->dy = op_output(program, op, 0);
@@ -197,12 +199,12 @@ static bool take_grad_x(struct walk *walk, const struct op *op)
 static bool like_first(struct walk *walk, const struct op *op, int32_t o)
 {
     const struct program *program = walk->program;
-    struct chain *chain = walk->chain;
-    if (chain->optimiser < 0) {
-        chain->optimiser = o;
-        chain->states = op->outputs - 2;
+    struct dense_stack *stack = walk->stack;
+    if (stack->optimiser < 0) {
+        stack->optimiser = o;
+        stack->states = op->outputs - 2;
     }
-    const struct op *first = &program->ops[chain->optimiser];
+    const struct op *first = &program->ops[stack->optimiser];
     for (int32_t i = 3; i < op->inputs; i++) {
         int32_t tensor = op_input(program, op, i);
         if (program->tensors[tensor].dtype == DTYPE_I32 && tensor != walk->count)
@@ -217,8 +219,8 @@ static bool take_optimiser(struct walk *walk, const struct op *op, int32_t o)
 {
     const struct program *program = walk->program;
     int32_t parameter = op_input(program, op, 0), grad = op_input(program, op, 1);
-    for (int32_t l = 0; l < walk->chain->layers; l++) {
-        struct chain_layer *layer = &walk->chain->layer[l];
+    for (int32_t l = 0; l < walk->stack->layers; l++) {
+        struct dense_stack_layer *layer = &walk->stack->layer[l];
         if (grad >= 0 && layer->w == parameter && walk->grad_w[l] == grad)
             return take_once(&layer->update, o) && like_first(walk, op, o);
         if (grad >= 0 && layer->b == parameter && walk->grad_b[l] == grad)
@@ -230,15 +232,15 @@ static bool take_optimiser(struct walk *walk, const struct op *op, int32_t o)
 static bool take(struct walk *walk, int32_t o)
 {
     const struct program *program = walk->program;
-    struct chain *chain = walk->chain;
+    struct dense_stack *stack = walk->stack;
     const struct op *op = &program->ops[o];
     switch (op->kind) {
-    case OP_rows: walk->rows = op_output(program, op, 0); return take_once(&chain->rows, o);
+    case OP_rows: walk->rows = op_output(program, op, 0); return take_once(&stack->rows, o);
     case OP_load: return take_load(walk, op, o);
     case OP_schedule:
         walk->rate = op_output(program, op, 0);
         walk->count = op_input(program, op, 0);
-        return take_once(&chain->schedule, o);
+        return take_once(&stack->schedule, o);
     case OP_dense: return take_dense(walk, op, o);
     case OP_mse:
     case OP_cross_entropy:
@@ -262,18 +264,18 @@ static bool take(struct walk *walk, int32_t o)
     case OP_rmsprop:
     case OP_adam:
     case OP_rprop: return take_optimiser(walk, op, o);
-    case OP_tick: return op_input(program, op, 0) == walk->count && take_once(&chain->tick, o);
+    case OP_tick: return op_input(program, op, 0) == walk->count && take_once(&stack->tick, o);
     default: return false;
     }
 }
 
 /* All layers, their biases too, and all in the same way? */
-static bool all_trained(const struct program *program, const struct chain *chain)
+static bool all_trained(const struct program *program, const struct dense_stack *stack)
 {
-    bool apart = chain->optimiser >= 0;
-    enum op_kind kind = apart ? program->ops[chain->optimiser].kind : OP_dense_sgd;
-    for (int32_t l = 0; l < chain->layers; l++) {
-        const struct chain_layer *layer = &chain->layer[l];
+    bool apart = stack->optimiser >= 0;
+    enum op_kind kind = apart ? program->ops[stack->optimiser].kind : OP_dense_sgd;
+    for (int32_t l = 0; l < stack->layers; l++) {
+        const struct dense_stack_layer *layer = &stack->layer[l];
         if (layer->update < 0 || program->ops[layer->update].kind != kind ||
             (layer->update_b >= 0) != (apart && layer->b >= 0))
             return false;
@@ -281,22 +283,22 @@ static bool all_trained(const struct program *program, const struct chain *chain
     return true;
 }
 
-const char *chain_find(const struct program *program, struct chain *out)
+const char *stack_find(const struct program *program, struct dense_stack *out)
 {
-    *out = (struct chain){.rows = -1,
-                          .load_x = -1,
-                          .load_target = -1,
-                          .schedule = -1,
-                          .tick = -1,
-                          .loss = -1,
-                          .loss_grad = -1,
-                          .right = -1,
-                          .store_y = -1,
-                          .store_loss = -1,
-                          .store_right = -1,
-                          .optimiser = -1};
+    *out = (struct dense_stack){.rows = -1,
+                                .load_x = -1,
+                                .load_target = -1,
+                                .schedule = -1,
+                                .tick = -1,
+                                .loss = -1,
+                                .loss_grad = -1,
+                                .right = -1,
+                                .store_y = -1,
+                                .store_loss = -1,
+                                .store_right = -1,
+                                .optimiser = -1};
     struct walk walk = {.program = program,
-                        .chain = out,
+                        .stack = out,
                         .rows = -1,
                         .x = -1,
                         .target = -1,
@@ -309,7 +311,7 @@ const char *chain_find(const struct program *program, struct chain *out)
                         .counted = -1,
                         .loss = -1,
                         .right = -1};
-    for (int32_t l = 0; l < CHAIN_MOST; l++)
+    for (int32_t l = 0; l < DENSE_STACK_MOST; l++)
         walk.grad_w[l] = walk.grad_b[l] = -1;
     if (program->real != DTYPE_F32)
         return "it does not compute in f32";

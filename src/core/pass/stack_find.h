@@ -1,15 +1,15 @@
-/* chain.h: recognises the programs that a kernel can run whole: a stack of dense layers, for
+/* stack_find.h: recognises the programs that a kernel can run whole: a stack of dense layers, for
  * inference or trained by an optimiser. fuse looks once and keeps the layers in the program
  * (program->stack). Which sizes, activations and optimisers a kernel takes is its backend's rule.
  */
-#ifndef PRONY_CORE_PASS_CHAIN_H
-#define PRONY_CORE_PASS_CHAIN_H
+#ifndef PRONY_CORE_PASS_STACK_FIND_H
+#define PRONY_CORE_PASS_STACK_FIND_H
 
 #include "core/program.h"
 
-enum { CHAIN_MOST = 16 };
+enum { DENSE_STACK_MOST = 16 };
 
-struct chain_layer {
+struct dense_stack_layer {
     int32_t dense;    /* the op: y = f(x·w + b) */
     int32_t update;   /* its dense_sgd, or the optimiser's op for w; -1 in inference */
     int32_t update_b; /* the optimiser's op for b; -1: the same, or there is no b */
@@ -19,9 +19,9 @@ struct chain_layer {
 };
 
 /* Places in program->ops; -1: there is none. Of the losses each is followed by its _grad. */
-struct chain {
+struct dense_stack {
     int32_t layers;
-    struct chain_layer layer[CHAIN_MOST];
+    struct dense_stack_layer layer[DENSE_STACK_MOST];
     int32_t rows, load_x, load_target, schedule, tick;
     int32_t loss, loss_grad, right;
     int32_t store_y, store_loss, store_right;
@@ -34,6 +34,6 @@ struct chain {
 };
 
 /* NULL when `program`, already fused, is such a stack and nothing else; else what is in the way. */
-const char *chain_find(const struct program *program, struct chain *out);
+const char *stack_find(const struct program *program, struct dense_stack *out);
 
 #endif

@@ -1,11 +1,11 @@
 /* test_chain.c: which programs are a plain stack of dense layers, and what is found in them. */
-#include "core/pass/chain.h"
 #include "core/pass/fuse.h"
+#include "core/pass/stack_find.h"
 #include "nn/network.h"
 #include "rig.h"
 
 struct found {
-    struct chain chain;
+    struct dense_stack dense;
     const char *why;
     int32_t ops;
 };
@@ -24,7 +24,7 @@ static bool look_on(const char *backend, const char *text, const struct compile_
               CHECK_OK(network_compile(network, &params, options, &program)) &&
               CHECK_OK(fuse(program, rig.backend, rig.device, &fused));
     if (ok) {
-        found->why = chain_find(fused, &found->chain);
+        found->why = stack_find(fused, &found->dense);
         found->ops = fused->op_count;
     }
     rig_close(&rig);
@@ -49,18 +49,18 @@ TEST(a_trained_stack_is_found)
     struct compile_options options = {.batch = 7, .use = USE_TRAINING, .loss = LOSS_MSE};
     if (!look(plain, &options, DTYPE_F32, &found) || !CHECK(!found.why))
         return;
-    const struct chain *chain = &found.chain;
-    CHECK_EQUAL_INT(chain->layers, 3);
-    CHECK_EQUAL_INT(chain->layer[1].in, 3);
-    CHECK_EQUAL_INT(chain->layer[1].out, 5);
-    CHECK_EQUAL_INT(chain->layer[1].activation, ACTIVATION_TANH);
-    CHECK_EQUAL_INT(chain->layer[2].activation, ACTIVATION_NONE);
+    const struct dense_stack *dense = &found.dense;
+    CHECK_EQUAL_INT(dense->layers, 3);
+    CHECK_EQUAL_INT(dense->layer[1].in, 3);
+    CHECK_EQUAL_INT(dense->layer[1].out, 5);
+    CHECK_EQUAL_INT(dense->layer[1].activation, ACTIVATION_TANH);
+    CHECK_EQUAL_INT(dense->layer[2].activation, ACTIVATION_NONE);
     for (int i = 0; i < 3; i++)
-        CHECK(chain->layer[i].update >= 0 && chain->layer[i].b >= 0);
-    CHECK(chain->loss >= 0 && chain->loss_grad > chain->loss && chain->store_loss >= 0);
-    CHECK_EQUAL_INT(chain->tick, found.ops - 1);
-    CHECK_EQUAL_INT(chain->optimiser, -1);
-    CHECK_EQUAL_INT(chain->states, 0);
+        CHECK(dense->layer[i].update >= 0 && dense->layer[i].b >= 0);
+    CHECK(dense->loss >= 0 && dense->loss_grad > dense->loss && dense->store_loss >= 0);
+    CHECK_EQUAL_INT(dense->tick, found.ops - 1);
+    CHECK_EQUAL_INT(dense->optimiser, -1);
+    CHECK_EQUAL_INT(dense->states, 0);
 }
 
 /* Their ops are those of the parameters, which differ in nothing but their operands; a backend that
@@ -80,12 +80,12 @@ TEST(other_optimisers_are_found)
                      DTYPE_F32, &found) ||
             !CHECK(!found.why))
             continue;
-        const struct chain *chain = &found.chain;
-        CHECK_EQUAL_INT(chain->layers, 3);
-        CHECK_EQUAL_INT(chain->states, states[i]);
+        const struct dense_stack *dense = &found.dense;
+        CHECK_EQUAL_INT(dense->layers, 3);
+        CHECK_EQUAL_INT(dense->states, states[i]);
         for (int l = 0; l < 3; l++) {
-            CHECK(chain->layer[l].update >= chain->optimiser && chain->optimiser >= 0);
-            CHECK((chain->layer[l].update_b >= 0) == (l != 1));
+            CHECK(dense->layer[l].update >= dense->optimiser && dense->optimiser >= 0);
+            CHECK((dense->layer[l].update_b >= 0) == (l != 1));
         }
     }
 }
@@ -96,8 +96,8 @@ TEST(an_inference_is_found)
     struct compile_options options = {.batch = 1, .use = USE_INFERENCE};
     if (!look(plain, &options, DTYPE_F32, &found) || !CHECK(!found.why))
         return;
-    CHECK(found.chain.store_y >= 0 && found.chain.loss < 0 && found.chain.tick < 0);
-    CHECK_EQUAL_INT(found.chain.layer[0].update, -1);
+    CHECK(found.dense.store_y >= 0 && found.dense.loss < 0 && found.dense.tick < 0);
+    CHECK_EQUAL_INT(found.dense.layer[0].update, -1);
 }
 
 /* What is stored of a classifier are probabilities. */
@@ -110,9 +110,9 @@ TEST(cross_entropy_is_found)
             .batch = 2, .use = uses[i], .loss = LOSS_CROSS_ENTROPY, .classes = 2};
         if (!look(plain, &options, DTYPE_F32, &found) || !CHECK(!found.why))
             continue;
-        CHECK((found.chain.right >= 0) == (uses[i] != USE_INFERENCE));
-        CHECK((found.chain.store_y >= 0) == (uses[i] != USE_TRAINING));
-        CHECK(found.chain.probabilities == (uses[i] != USE_TRAINING));
+        CHECK((found.dense.right >= 0) == (uses[i] != USE_INFERENCE));
+        CHECK((found.dense.store_y >= 0) == (uses[i] != USE_TRAINING));
+        CHECK(found.dense.probabilities == (uses[i] != USE_TRAINING));
     }
 }
 
@@ -127,9 +127,9 @@ TEST(a_binary_classifier_is_found)
         if (!look("input 4\ndense 8\nrelu\ndense 1\n", &options, DTYPE_F32, &found) ||
             !CHECK(!found.why))
             continue;
-        CHECK((found.chain.right >= 0) == (uses[i] != USE_INFERENCE));
-        CHECK(found.chain.counts_sigmoid == (uses[i] != USE_INFERENCE));
-        CHECK(!found.chain.probabilities);
+        CHECK((found.dense.right >= 0) == (uses[i] != USE_INFERENCE));
+        CHECK(found.dense.counts_sigmoid == (uses[i] != USE_INFERENCE));
+        CHECK(!found.dense.probabilities);
     }
 }
 
