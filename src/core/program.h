@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "core/operands.h" /* made from ops.def by cmake/operands.cmake */
 #include "core/tensor.h"
 
 #include <stdbool.h>
@@ -137,6 +138,12 @@ struct program {
 static inline int32_t op_input(const struct program *program, const struct op *op, int32_t input)
 {
     return program->operands[op->first + input];
+}
+
+/* Either, by its place in ops.def: op_operand(program, op, AT_dense_w). */
+static inline int32_t op_operand(const struct program *program, const struct op *op, int32_t place)
+{
+    return program->operands[op->first + place];
 }
 
 static inline int32_t op_output(const struct program *program, const struct op *op, int32_t output)

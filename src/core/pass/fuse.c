@@ -206,9 +206,9 @@ static int32_t find_dense_t(const struct fusion *fusion, int32_t o, int32_t dy, 
     const struct program *program = fusion->program;
     for (int32_t k = o + 1; k < program->parts[PART_BACKWARD].to; k++) {
         const struct op *op = &program->ops[k];
-        if (op->kind == OP_dense_t && op_input(program, op, 0) == dy &&
-            op_input(program, op, 1) == w && op_input(program, op, 2) < 0 &&
-            !op->attr.dense_t.activation)
+        if (op->kind == OP_dense_t && op_operand(program, op, AT_dense_t_x) == dy &&
+            op_operand(program, op, AT_dense_t_w) == w &&
+            op_operand(program, op, AT_dense_t_b) < 0 && !op->attr.dense_t.activation)
             return k;
     }
     return -1;
@@ -226,14 +226,14 @@ static bool find_backward(const struct fusion *fusion, int32_t o, struct backwar
     if (group->update_w < 0)
         return false;
     const struct op *sgd = &program->ops[group->update_w];
-    int32_t w = op_input(program, sgd, 0), dy = op_input(program, outer, 1);
+    int32_t w = op_operand(program, sgd, AT_sgd_w), dy = op_operand(program, outer, AT_outer_dy);
     for (int32_t k = o + 1; k < program->parts[PART_BACKWARD].to; k++) {
         const struct op *op = &program->ops[k];
-        if (op->kind == OP_sum_rows && op_input(program, op, 0) == dy &&
+        if (op->kind == OP_sum_rows && op_operand(program, op, AT_sum_rows_x) == dy &&
             !op->attr.sum_rows.accumulate && op->attr.sum_rows.scale == 1.0f) {
             int32_t update = find_sgd(fusion, k);
-            if (update >= 0 &&
-                op_input(program, &program->ops[update], 2) == op_input(program, sgd, 2)) {
+            if (update >= 0 && op_operand(program, &program->ops[update], AT_sgd_rate) ==
+                                   op_operand(program, sgd, AT_sgd_rate)) {
                 group->sum_rows = k;
                 group->update_b = update;
             }
@@ -242,7 +242,8 @@ static bool find_backward(const struct fusion *fusion, int32_t o, struct backwar
     group->dense_t = find_dense_t(fusion, o, dy, w);
     if (used_later(fusion, w, o, group))
         return false;
-    int32_t b = group->update_b >= 0 ? op_input(program, &program->ops[group->update_b], 0) : -1;
+    int32_t b =
+        group->update_b >= 0 ? op_operand(program, &program->ops[group->update_b], AT_sgd_w) : -1;
     return b < 0 || !used_later(fusion, b, o, group);
 }
 
@@ -273,7 +274,7 @@ static bool write_dense(struct fusion *fusion, struct draft *draft, int32_t o)
     if (draft->status != STATUS_OK)
         return true;
     draft->program->operands[fused->first + fused->inputs] =
-        op_output(program, &program->ops[activate], 0);
+        op_operand(program, &program->ops[activate], AT_activate_y);
     fused->attr.dense.activation = program->ops[activate].attr.activate.function;
     fused->made_by = "dense+bias+activation";
     if (!keep_if_supported(fusion, draft))
@@ -321,11 +322,11 @@ static bool write_conv(struct fusion *fusion, struct draft *draft, int32_t o)
         kept[i] = norm ? op_input(program, norm, i + 1) : -1;
     draft_part(draft, op->part);
     draft->layer = op->layer;
-    struct op *fused =
-        draft_op(draft, OP_conv_fused,
-                 IN(op_input(program, op, 0), op_input(program, op, 1), op_input(program, op, 2),
-                    kept[0], kept[1], kept[2], kept[3], after.summand),
-                 OUT(op_output(program, &program->ops[after.last], 0)));
+    struct op *fused = draft_op(
+        draft, OP_conv_fused,
+        IN(op_operand(program, op, AT_conv_x), op_operand(program, op, AT_conv_w),
+           op_operand(program, op, AT_conv_b), kept[0], kept[1], kept[2], kept[3], after.summand),
+        OUT(op_output(program, &program->ops[after.last], 0)));
     fused->id = op->id;
     fused->made_by = name_after(&after);
     fused->attr.conv_fused.stride_h = op->attr.conv.stride_h;
@@ -358,15 +359,18 @@ static bool write_backward(struct fusion *fusion, struct draft *draft, int32_t o
     if (!find_backward(fusion, o, &group))
         return false;
     const struct op *outer = &program->ops[o], *sgd_w = &program->ops[group.update_w];
-    int32_t w = op_input(program, sgd_w, 0);
-    int32_t b = group.update_b < 0 ? -1 : op_input(program, &program->ops[group.update_b], 0);
-    int32_t dx = group.dense_t < 0 ? -1 : op_output(program, &program->ops[group.dense_t], 0);
+    int32_t w = op_operand(program, sgd_w, AT_sgd_w);
+    int32_t b =
+        group.update_b < 0 ? -1 : op_operand(program, &program->ops[group.update_b], AT_sgd_w);
+    int32_t dx =
+        group.dense_t < 0 ? -1 : op_operand(program, &program->ops[group.dense_t], AT_dense_t_y);
     draft_part(draft, outer->part);
     draft->layer = outer->layer;
-    struct op *fused = draft_op(draft, OP_dense_sgd,
-                                IN(op_input(program, outer, 0), op_input(program, outer, 1), w, b,
-                                   op_input(program, sgd_w, 2)),
-                                OUT(w, b, dx));
+    struct op *fused =
+        draft_op(draft, OP_dense_sgd,
+                 IN(op_operand(program, outer, AT_outer_x), op_operand(program, outer, AT_outer_dy),
+                    w, b, op_operand(program, sgd_w, AT_sgd_rate)),
+                 OUT(w, b, dx));
     fused->id = outer->id;
     fused->made_by = "dense backward+update";
     if (!keep_if_supported(fusion, draft))
@@ -419,18 +423,19 @@ static bool write_update(struct fusion *fusion, struct draft *draft, int32_t o)
         !(row = find_update(fusion, o, &group.update_w)))
         return false;
     const struct op *update = &program->ops[group.update_w];
-    int32_t x = op_input(program, outer, 0), dy = op_input(program, outer, 1),
-            w = op_input(program, update, 0);
+    int32_t x = op_operand(program, outer, AT_outer_x),
+            dy = op_operand(program, outer, AT_outer_dy), w = op_operand(program, update, AT_sgd_w);
     group.dense_t = find_dense_t(fusion, o, dy, w);
     if (!may_update(fusion, &group))
         return false;
-    int32_t dx = group.dense_t < 0 ? -1 : op_output(program, &program->ops[group.dense_t], 0);
+    int32_t dx =
+        group.dense_t < 0 ? -1 : op_operand(program, &program->ops[group.dense_t], AT_dense_t_y);
     int32_t direction = input_or_none(program, update, row->direction),
             size = input_or_none(program, update, row->size);
     draft_part(draft, outer->part);
     draft->layer = outer->layer;
     struct op *fused = draft_op(draft, OP_dense_update,
-                                IN(x, dy, w, op_input(program, update, 2),
+                                IN(x, dy, w, op_operand(program, update, AT_sgd_rate),
                                    input_or_none(program, update, row->count), direction, size),
                                 OUT(w, dx, direction, size));
     fused->id = outer->id;

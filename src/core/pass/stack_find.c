@@ -31,8 +31,8 @@ static bool take_load(struct walk *walk, const struct op *op, int32_t o)
 {
     const struct program *program = walk->program;
     struct dense_stack *stack = walk->stack;
-    int32_t tensor = op_output(program, op, 0);
-    if (op_input(program, op, 0) != walk->rows)
+    int32_t tensor = op_operand(program, op, AT_load_x);
+    if (op_operand(program, op, AT_load_rows) != walk->rows)
         return false;
     if (stack->load_x < 0) {
         stack->load_x = o;
@@ -47,8 +47,8 @@ static bool take_dense(struct walk *walk, const struct op *op, int32_t o)
 {
     const struct program *program = walk->program;
     struct dense_stack *stack = walk->stack;
-    int32_t w = op_input(program, op, 1);
-    if (stack->layers == DENSE_STACK_MOST || op_input(program, op, 0) != walk->y ||
+    int32_t w = op_operand(program, op, AT_dense_w);
+    if (stack->layers == DENSE_STACK_MOST || op_operand(program, op, AT_dense_x) != walk->y ||
         walk->made >= 0 || program->tensors[w].role != ROLE_PARAM)
         return false;
     stack->layer[stack->layers++] = (struct dense_stack_layer){
@@ -58,28 +58,29 @@ static bool take_dense(struct walk *walk, const struct op *op, int32_t o)
         .in = (int32_t)program->tensors[w].shape.dim[0],
         .out = (int32_t)program->tensors[w].shape.dim[1],
         .w = w,
-        .b = op_input(program, op, 2),
+        .b = op_operand(program, op, AT_dense_b),
         .activation = (enum activation)op->attr.dense.activation,
     };
-    walk->y = op_output(program, op, 0);
+    walk->y = op_operand(program, op, AT_dense_y);
     return true;
 }
 
 static bool take_softmax(struct walk *walk, const struct op *op)
 {
-    return op_input(walk->program, op, 0) == walk->y &&
-           take_once(&walk->made, op_output(walk->program, op, 0));
+    return op_operand(walk->program, op, AT_softmax_x) == walk->y &&
+           take_once(&walk->made, op_operand(walk->program, op, AT_softmax_y));
 }
 
 static bool take_loss(struct walk *walk, const struct op *op, int32_t o)
 {
     const struct program *program = walk->program;
     const bool classes = op->kind == OP_cross_entropy;
-    walk->loss = op_output(program, op, 0);
+    walk->loss = op_operand(program, op, AT_mse_loss);
     walk->counted = op->kind == OP_binary_cross_entropy ? -1 : walk->y;
-    return op_input(program, op, 0) == walk->y && op_input(program, op, 1) == walk->target &&
-           walk->target >= 0 && take_once(&walk->stack->loss, o) &&
-           take_once(&walk->made, classes ? op_output(program, op, 1) : walk->y);
+    return op_operand(program, op, AT_mse_y) == walk->y &&
+           op_operand(program, op, AT_mse_target) == walk->target && walk->target >= 0 &&
+           take_once(&walk->stack->loss, o) &&
+           take_once(&walk->made, classes ? op_operand(program, op, AT_cross_entropy_p) : walk->y);
 }
 
 /* The sigmoid that a binary loss counts right answers on. */
@@ -87,32 +88,35 @@ static bool take_activate(struct walk *walk, const struct op *op)
 {
     walk->stack->counts_sigmoid = true;
     return walk->loss >= 0 && op->attr.activate.function == (int32_t)ACTIVATION_SIGMOID &&
-           op_input(walk->program, op, 0) == walk->y &&
-           take_once(&walk->counted, op_output(walk->program, op, 0));
+           op_operand(walk->program, op, AT_activate_x) == walk->y &&
+           take_once(&walk->counted, op_operand(walk->program, op, AT_activate_y));
 }
 
 static bool take_loss_grad(struct walk *walk, const struct op *op, int32_t o, enum op_kind loss)
 {
     const struct program *program = walk->program;
     struct dense_stack *stack = walk->stack;
-    walk->dy = op_output(program, op, 0);
+    walk->dy = op_operand(program, op, AT_mse_grad_dy);
     walk->down = stack->layers - 1;
     return stack->loss >= 0 && program->ops[stack->loss].kind == loss &&
-           op_input(program, op, 0) == walk->made && op_input(program, op, 1) == walk->target &&
+           op_operand(program, op, AT_mse_grad_y) == walk->made &&
+           op_operand(program, op, AT_mse_grad_target) == walk->target &&
            take_once(&stack->loss_grad, o);
 }
 
 static bool take_right(struct walk *walk, const struct op *op, int32_t o)
 {
-    walk->right = op_output(walk->program, op, 0);
-    return walk->counted >= 0 && op_input(walk->program, op, 0) == walk->counted &&
-           op_input(walk->program, op, 1) == walk->target && take_once(&walk->stack->right, o);
+    walk->right = op_operand(walk->program, op, AT_right_level_right);
+    return walk->counted >= 0 && op_operand(walk->program, op, AT_right_level_y) == walk->counted &&
+           op_operand(walk->program, op, AT_right_level_target) == walk->target &&
+           take_once(&walk->stack->right, o);
 }
 
 static bool take_store(struct walk *walk, const struct op *op, int32_t o)
 {
     struct dense_stack *stack = walk->stack;
-    int32_t tensor = op_input(walk->program, op, 0), rows = op_input(walk->program, op, 1);
+    int32_t tensor = op_operand(walk->program, op, AT_store_x),
+            rows = op_operand(walk->program, op, AT_store_rows);
     if ((tensor == walk->y || tensor == walk->made) && rows == walk->rows) {
         stack->probabilities = tensor != walk->y;
         return take_once(&stack->store_y, o);
@@ -125,12 +129,14 @@ static bool take_store(struct walk *walk, const struct op *op, int32_t o)
 static bool take_slope(struct walk *walk, const struct op *op)
 {
     const struct program *program = walk->program;
-    if (walk->dy < 0 || walk->down < 0 || walk->sloped || op_input(program, op, 1) != walk->dy)
+    if (walk->dy < 0 || walk->down < 0 || walk->sloped ||
+        op_operand(program, op, AT_activate_grad_dy) != walk->dy)
         return false;
     const struct op *dense = &program->ops[walk->stack->layer[walk->down].dense];
-    walk->dy = op_output(program, op, 0);
+    walk->dy = op_operand(program, op, AT_activate_grad_dx);
     walk->sloped = true;
-    return op_input(program, op, 0) == op_output(program, dense, 0) &&
+    return op_operand(program, op, AT_activate_grad_saved) ==
+               op_operand(program, dense, AT_dense_y) &&
            op->attr.activate_grad.function == dense->attr.dense.activation;
 }
 
@@ -142,7 +148,7 @@ static struct dense_stack_layer *layer_of(struct walk *walk, int32_t x, int32_t 
     struct dense_stack_layer *layer = &walk->stack->layer[walk->down];
     const struct op *dense = &walk->program->ops[layer->dense];
     bool its = walk->sloped == (layer->activation != ACTIVATION_NONE) &&
-               x == op_input(walk->program, dense, 0) && dy == walk->dy;
+               x == op_operand(walk->program, dense, AT_dense_x) && dy == walk->dy;
     return its ? layer : NULL;
 }
 
@@ -150,13 +156,14 @@ static struct dense_stack_layer *layer_of(struct walk *walk, int32_t x, int32_t 
 static bool take_update(struct walk *walk, const struct op *op, int32_t o)
 {
     const struct program *program = walk->program;
-    struct dense_stack_layer *layer =
-        layer_of(walk, op_input(program, op, 0), op_input(program, op, 1));
-    if (!layer || op_input(program, op, 2) != layer->w || op_input(program, op, 3) != layer->b ||
-        op_input(program, op, 4) != walk->rate)
+    struct dense_stack_layer *layer = layer_of(walk, op_operand(program, op, AT_dense_sgd_x),
+                                               op_operand(program, op, AT_dense_sgd_dy));
+    if (!layer || op_operand(program, op, AT_dense_sgd_w) != layer->w ||
+        op_operand(program, op, AT_dense_sgd_b) != layer->b ||
+        op_operand(program, op, AT_dense_sgd_rate) != walk->rate)
         return false;
     layer->update = o;
-    walk->dy = op_output(program, op, 2);
+    walk->dy = op_operand(program, op, AT_dense_sgd_dx);
     walk->sloped = false;
     return (walk->dy >= 0) == (walk->down-- > 0);
 }
@@ -165,30 +172,33 @@ static bool take_update(struct walk *walk, const struct op *op, int32_t o)
 static bool take_grad_w(struct walk *walk, const struct op *op)
 {
     const struct program *program = walk->program;
-    if (!layer_of(walk, op_input(program, op, 0), op_input(program, op, 1)) ||
+    if (!layer_of(walk, op_operand(program, op, AT_outer_x),
+                  op_operand(program, op, AT_outer_dy)) ||
         op->attr.outer.accumulate || op->attr.outer.scale != 1.0f)
         return false;
-    walk->grad_w[walk->down] = op_output(program, op, 0);
+    walk->grad_w[walk->down] = op_operand(program, op, AT_outer_dw);
     return true;
 }
 
 static bool take_grad_b(struct walk *walk, const struct op *op)
 {
-    if (walk->dy < 0 || walk->down < 0 || op_input(walk->program, op, 0) != walk->dy ||
-        op->attr.sum_rows.accumulate || op->attr.sum_rows.scale != 1.0f)
+    if (walk->dy < 0 || walk->down < 0 ||
+        op_operand(walk->program, op, AT_sum_rows_x) != walk->dy || op->attr.sum_rows.accumulate ||
+        op->attr.sum_rows.scale != 1.0f)
         return false;
-    walk->grad_b[walk->down] = op_output(walk->program, op, 0);
+    walk->grad_b[walk->down] = op_operand(walk->program, op, AT_sum_rows_y);
     return true;
 }
 
 static bool take_grad_x(struct walk *walk, const struct op *op)
 {
     const struct program *program = walk->program;
-    if (walk->down < 1 || walk->grad_w[walk->down] < 0 || op_input(program, op, 0) != walk->dy ||
-        op_input(program, op, 1) != walk->stack->layer[walk->down].w ||
-        op_input(program, op, 2) >= 0 || op->attr.dense_t.activation)
+    if (walk->down < 1 || walk->grad_w[walk->down] < 0 ||
+        op_operand(program, op, AT_dense_t_x) != walk->dy ||
+        op_operand(program, op, AT_dense_t_w) != walk->stack->layer[walk->down].w ||
+        op_operand(program, op, AT_dense_t_b) >= 0 || op->attr.dense_t.activation)
         return false;
-    walk->dy = op_output(program, op, 0);
+    walk->dy = op_operand(program, op, AT_dense_t_y);
     walk->sloped = false;
     walk->down--;
     return true;
@@ -211,14 +221,14 @@ static bool like_first(struct walk *walk, const struct op *op, int32_t o)
             return false;
     }
     return op->kind == first->kind && !memcmp(&op->attr, &first->attr, sizeof op->attr) &&
-           op_input(program, op, 2) == walk->rate && op_output(program, op, 1) < 0;
+           op_operand(program, op, AT_sgd_rate) == walk->rate && op_output(program, op, 1) < 0;
 }
 
 /* The optimiser's op for one parameter. */
 static bool take_optimiser(struct walk *walk, const struct op *op, int32_t o)
 {
     const struct program *program = walk->program;
-    int32_t parameter = op_input(program, op, 0), grad = op_input(program, op, 1);
+    int32_t parameter = op_operand(program, op, AT_sgd_w), grad = op_operand(program, op, AT_sgd_g);
     for (int32_t l = 0; l < walk->stack->layers; l++) {
         struct dense_stack_layer *layer = &walk->stack->layer[l];
         if (grad >= 0 && layer->w == parameter && walk->grad_w[l] == grad)
@@ -235,11 +245,13 @@ static bool take(struct walk *walk, int32_t o)
     struct dense_stack *stack = walk->stack;
     const struct op *op = &program->ops[o];
     switch (op->kind) {
-    case OP_rows: walk->rows = op_output(program, op, 0); return take_once(&stack->rows, o);
+    case OP_rows:
+        walk->rows = op_operand(program, op, AT_rows_rows);
+        return take_once(&stack->rows, o);
     case OP_load: return take_load(walk, op, o);
     case OP_schedule:
-        walk->rate = op_output(program, op, 0);
-        walk->count = op_input(program, op, 0);
+        walk->rate = op_operand(program, op, AT_schedule_rate);
+        walk->count = op_operand(program, op, AT_schedule_count);
         return take_once(&stack->schedule, o);
     case OP_dense: return take_dense(walk, op, o);
     case OP_mse:
@@ -264,7 +276,8 @@ static bool take(struct walk *walk, int32_t o)
     case OP_rmsprop:
     case OP_adam:
     case OP_rprop: return take_optimiser(walk, op, o);
-    case OP_tick: return op_input(program, op, 0) == walk->count && take_once(&stack->tick, o);
+    case OP_tick:
+        return op_operand(program, op, AT_tick_count) == walk->count && take_once(&stack->tick, o);
     default: return false;
     }
 }

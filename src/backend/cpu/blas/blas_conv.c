@@ -99,7 +99,8 @@ static void share_channels(const struct call *call, struct patches *p, pool_task
 /* The patches of group g of sample n, which are x itself where it is plain. */
 static const float *gather(const struct call *call, struct patches *p, int64_t n, int64_t g)
 {
-    p->x = reals(call, 0) + (n * p->r.in + g * p->r.in_group) * p->r.down.in * p->r.across.in;
+    p->x = reals(call, AT_gather_table) +
+           (n * p->r.in + g * p->r.in_group) * p->r.down.in * p->r.across.in;
     p->copy = call->workspace;
     if (p->plain)
         return p->x;
@@ -117,33 +118,36 @@ static void start_planes(float *planes, const float *b, int64_t count, int64_t s
 
 static void conv(const struct call *call)
 {
-    struct patches p = patches_of(&call->tensors[0]->shape, &call->tensors[1]->shape,
-                                  &call->tensors[3]->shape, &call->op->attr);
+    struct patches p =
+        patches_of(&call->tensors[AT_conv_x]->shape, &call->tensors[AT_conv_w]->shape,
+                   &call->tensors[AT_conv_y]->shape, &call->op->attr);
     const struct conv_relation *r = &p.r;
     for (int64_t n = 0; n < r->batch; n++) {
-        float *y = reals(call, 3) + n * r->out * p.places;
+        float *y = reals(call, AT_conv_y) + n * r->out * p.places;
         for (int64_t g = 0; g < r->groups; g++)
             blas_multiply(call, false, false, r->out_group, p.places, p.taps, 1,
-                          reals(call, 1) + g * r->out_group * p.taps, gather(call, &p, n, g), 0,
-                          y + g * r->out_group * p.places);
-        if (reals(call, 2))
-            start_planes(y, reals(call, 2), r->out, p.places, true);
+                          reals(call, AT_conv_w) + g * r->out_group * p.taps,
+                          gather(call, &p, n, g), 0, y + g * r->out_group * p.places);
+        if (reals(call, AT_conv_b))
+            start_planes(y, reals(call, AT_conv_b), r->out, p.places, true);
     }
 }
 
 static void conv_t(const struct call *call)
 {
-    struct patches p = patches_of(&call->tensors[3]->shape, &call->tensors[1]->shape,
-                                  &call->tensors[0]->shape, &call->op->attr);
+    struct patches p =
+        patches_of(&call->tensors[AT_conv_t_y]->shape, &call->tensors[AT_conv_t_w]->shape,
+                   &call->tensors[AT_conv_t_x]->shape, &call->op->attr);
     const struct conv_relation *r = &p.r;
     int64_t plane = r->down.in * r->across.in;
     p.copy = call->workspace;
     for (int64_t n = 0; n < r->batch; n++) {
-        start_planes(reals(call, 3) + n * r->in * plane, reals(call, 2), r->in, plane, false);
+        start_planes(reals(call, AT_conv_t_y) + n * r->in * plane, reals(call, AT_conv_t_b), r->in,
+                     plane, false);
         for (int64_t g = 0; g < r->groups; g++) {
-            const float *y = reals(call, 0) + (n * r->out + g * r->out_group) * p.places;
-            const float *w = reals(call, 1) + g * r->out_group * p.taps;
-            p.x = reals(call, 3) + (n * r->in + g * r->in_group) * plane;
+            const float *y = reals(call, AT_conv_t_x) + (n * r->out + g * r->out_group) * p.places;
+            const float *w = reals(call, AT_conv_t_w) + g * r->out_group * p.taps;
+            p.x = reals(call, AT_conv_t_y) + (n * r->in + g * r->in_group) * plane;
             blas_multiply(call, true, false, p.taps, p.places, r->out_group, 1, w, y, p.plain,
                           p.plain ? p.x : p.copy);
             if (!p.plain)
@@ -154,16 +158,17 @@ static void conv_t(const struct call *call)
 
 static void conv_dw(const struct call *call)
 {
-    struct patches p = patches_of(&call->tensors[0]->shape, &call->tensors[2]->shape,
-                                  &call->tensors[1]->shape, &call->op->attr);
+    struct patches p =
+        patches_of(&call->tensors[AT_conv_dw_x]->shape, &call->tensors[AT_conv_dw_dw]->shape,
+                   &call->tensors[AT_conv_dw_dy]->shape, &call->op->attr);
     const struct conv_relation *r = &p.r;
     for (int64_t n = 0; n < r->batch; n++)
         for (int64_t g = 0; g < r->groups; g++)
             blas_multiply(call, false, true, r->out_group, p.taps, p.places, 1,
-                          reals(call, 1) + (n * r->out + g * r->out_group) * p.places,
+                          reals(call, AT_conv_dw_dy) + (n * r->out + g * r->out_group) * p.places,
                           gather(call, &p, n, g),
                           n > 0 || call->op->attr.conv_dw.accumulate ? 1 : 0,
-                          reals(call, 2) + g * r->out_group * p.taps);
+                          reals(call, AT_conv_dw_dw) + g * r->out_group * p.taps);
 }
 
 static const struct shape *shape_of(const struct program *program, const struct op *op, int operand)

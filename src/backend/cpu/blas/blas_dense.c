@@ -55,35 +55,43 @@ static void finish(const struct call *call, struct job_finish job)
 
 static void dense(const struct call *call, activate_run *run)
 {
-    int64_t batch = dim(call, 0, 0), in = dim(call, 1, 0), out = dim(call, 1, 1);
-    float *y = reals(call, 3);
-    blas_multiply(call, false, false, batch, out, in, 1, reals(call, 0), reals(call, 1), 0, y);
-    finish(call, (struct job_finish){run, call->op->attr.dense.activation, y, reals(call, 2), batch,
-                                     out});
+    int64_t batch = dim(call, AT_dense_x, 0), in = dim(call, AT_dense_w, 0),
+            out = dim(call, AT_dense_w, 1);
+    float *y = reals(call, AT_dense_y);
+    blas_multiply(call, false, false, batch, out, in, 1, reals(call, AT_dense_x),
+                  reals(call, AT_dense_w), 0, y);
+    finish(call, (struct job_finish){run, call->op->attr.dense.activation, y,
+                                     reals(call, AT_dense_b), batch, out});
 }
 
 static void dense_t(const struct call *call, activate_run *run)
 {
-    int64_t batch = dim(call, 0, 0), in = dim(call, 1, 0), out = dim(call, 1, 1);
-    float *y = reals(call, 3);
-    blas_multiply(call, false, true, batch, in, out, 1, reals(call, 0), reals(call, 1), 0, y);
-    finish(call, (struct job_finish){run, call->op->attr.dense_t.activation, y, reals(call, 2),
-                                     batch, in});
+    int64_t batch = dim(call, AT_dense_t_x, 0), in = dim(call, AT_dense_t_w, 0),
+            out = dim(call, AT_dense_t_w, 1);
+    float *y = reals(call, AT_dense_t_y);
+    blas_multiply(call, false, true, batch, in, out, 1, reals(call, AT_dense_t_x),
+                  reals(call, AT_dense_t_w), 0, y);
+    finish(call, (struct job_finish){run, call->op->attr.dense_t.activation, y,
+                                     reals(call, AT_dense_t_b), batch, in});
 }
 
 static void outer(const struct call *call)
 {
-    int64_t batch = dim(call, 0, 0), in = dim(call, 0, 1), out = dim(call, 1, 1);
-    blas_multiply(call, true, false, in, out, batch, call->op->attr.outer.scale, reals(call, 0),
-                  reals(call, 1), call->op->attr.outer.accumulate ? 1 : 0, reals(call, 2));
+    int64_t batch = dim(call, AT_outer_x, 0), in = dim(call, AT_outer_x, 1),
+            out = dim(call, AT_outer_dy, 1);
+    blas_multiply(call, true, false, in, out, batch, call->op->attr.outer.scale,
+                  reals(call, AT_outer_x), reals(call, AT_outer_dy),
+                  call->op->attr.outer.accumulate ? 1 : 0, reals(call, AT_outer_dw));
 }
 
 /* dx with the old weights, then the update. */
 static void dense_sgd(const struct call *call)
 {
-    const float *x = reals(call, 0), *dy = reals(call, 1);
-    float *w = reals(call, 2), *b = reals(call, 3), rate = *reals(call, 4), *dx = reals(call, 7);
-    int64_t batch = dim(call, 0, 0), in = dim(call, 2, 0), out = dim(call, 2, 1);
+    const float *x = reals(call, AT_dense_sgd_x), *dy = reals(call, AT_dense_sgd_dy);
+    float *w = reals(call, AT_dense_sgd_w), *b = reals(call, AT_dense_sgd_b),
+          rate = *reals(call, AT_dense_sgd_rate), *dx = reals(call, AT_dense_sgd_dx);
+    int64_t batch = dim(call, AT_dense_sgd_x, 0), in = dim(call, AT_dense_sgd_w, 0),
+            out = dim(call, AT_dense_sgd_w, 1);
     if (dx)
         blas_multiply(call, false, true, batch, in, out, 1, dy, w, 0, dx);
     blas_multiply(call, true, false, in, out, batch, -rate, x, dy, 1, w);
@@ -94,13 +102,15 @@ static void dense_sgd(const struct call *call)
 
 static void matmul(const struct call *call)
 {
-    int64_t count = dim(call, 2, 0), rows = dim(call, 2, 1), columns = dim(call, 2, 2);
+    int64_t count = dim(call, AT_matmul_y, 0), rows = dim(call, AT_matmul_y, 1),
+            columns = dim(call, AT_matmul_y, 2);
     int64_t inner = call->counts[0] / (count * rows);
     bool transpose_a = call->op->kind == OP_matmul_tn, transpose_b = call->op->kind == OP_matmul_nt;
     for (int64_t n = 0; n < count; n++)
         blas_multiply(call, transpose_a, transpose_b, rows, columns, inner,
-                      call->op->attr.matmul.scale, reals(call, 0) + n * rows * inner,
-                      reals(call, 1) + n * inner * columns, 0, reals(call, 2) + n * rows * columns);
+                      call->op->attr.matmul.scale, reals(call, AT_matmul_a) + n * rows * inner,
+                      reals(call, AT_matmul_b) + n * inner * columns, 0,
+                      reals(call, AT_matmul_y) + n * rows * columns);
 }
 
 #define ENTRIES(isa)                                                                               \

@@ -18,9 +18,9 @@ static real activate_alpha(int32_t function, real alpha, real x)
 
 KERNEL(activate)
 {
-    const real *x = reals(call, 0);
-    real *y = reals(call, 1), alpha = (real)call->op->attr.activate.alpha;
-    for (int64_t i = 0, n = count(call, 1); i < n; i++)
+    const real *x = reals(call, AT_activate_x);
+    real *y = reals(call, AT_activate_y), alpha = (real)call->op->attr.activate.alpha;
+    for (int64_t i = 0, n = count(call, AT_activate_y); i < n; i++)
         y[i] = activate_alpha(call->op->attr.activate.function, alpha, x[i]);
 }
 
@@ -49,25 +49,25 @@ static real slope(int32_t function, real alpha, real saved)
 
 KERNEL(activate_grad)
 {
-    const real *saved = reals(call, 0), *dy = reals(call, 1);
-    real *dx = reals(call, 2), alpha = (real)call->op->attr.activate_grad.alpha;
-    for (int64_t i = 0, n = count(call, 2); i < n; i++)
+    const real *saved = reals(call, AT_activate_grad_saved), *dy = reals(call, AT_activate_grad_dy);
+    real *dx = reals(call, AT_activate_grad_dx), alpha = (real)call->op->attr.activate_grad.alpha;
+    for (int64_t i = 0, n = count(call, AT_activate_grad_dx); i < n; i++)
         dx[i] = dy[i] * slope(call->op->attr.activate_grad.function, alpha, saved[i]);
 }
 
 KERNEL(bound)
 {
-    const real *x = reals(call, 0);
-    real *y = reals(call, 1);
-    for (int64_t i = 0, n = count(call, 1); i < n; i++)
+    const real *x = reals(call, AT_bound_x);
+    real *y = reals(call, AT_bound_y);
+    for (int64_t i = 0, n = count(call, AT_bound_y); i < n; i++)
         y[i] = bounded(x[i], (real)call->op->attr.bound.low, (real)call->op->attr.bound.high);
 }
 
 KERNEL(bound_grad)
 {
-    const real *y = reals(call, 0), *dy = reals(call, 1);
+    const real *y = reals(call, AT_bound_grad_y), *dy = reals(call, AT_bound_grad_dy);
     real low = (real)call->op->attr.bound_grad.low, high = (real)call->op->attr.bound_grad.high;
-    real *dx = reals(call, 2);
-    for (int64_t i = 0, n = count(call, 2); i < n; i++)
+    real *dx = reals(call, AT_bound_grad_dx);
+    for (int64_t i = 0, n = count(call, AT_bound_grad_dx); i < n; i++)
         dx[i] = y[i] > low && y[i] < high ? dy[i] : 0;
 }

@@ -23,16 +23,16 @@ static void product(struct side a, struct side b, real *y, int64_t rows, int64_t
 /* Every matrix of the batch; the sides say how one matrix lies, transposed or not. */
 static void products(const struct call *call, bool a_transposed, bool b_transposed, real scale)
 {
-    int64_t rows = dim(call, 2, 1), columns = dim(call, 2, 2);
-    int64_t inner = count(call, 0) / (dim(call, 0, 0) * rows);
-    for (int64_t n = 0; n < dim(call, 0, 0); n++) {
-        struct side a = {reals(call, 0) + n * rows * inner, inner, 1};
-        struct side b = {reals(call, 1) + n * inner * columns, columns, 1};
+    int64_t rows = dim(call, AT_matmul_y, 1), columns = dim(call, AT_matmul_y, 2);
+    int64_t inner = count(call, AT_matmul_a) / (dim(call, AT_matmul_a, 0) * rows);
+    for (int64_t n = 0; n < dim(call, AT_matmul_a, 0); n++) {
+        struct side a = {reals(call, AT_matmul_a) + n * rows * inner, inner, 1};
+        struct side b = {reals(call, AT_matmul_b) + n * inner * columns, columns, 1};
         if (a_transposed)
             a = (struct side){a.data, 1, rows};
         if (b_transposed)
             b = (struct side){b.data, 1, inner};
-        product(a, b, reals(call, 2) + n * rows * columns, rows, inner, columns, scale);
+        product(a, b, reals(call, AT_matmul_y) + n * rows * columns, rows, inner, columns, scale);
     }
 }
 
@@ -53,19 +53,21 @@ KERNEL(matmul_tn)
 
 KERNEL(softmax)
 {
-    int64_t batch = dim(call, 0, 0), classes = dim(call, 0, 1);
+    int64_t batch = dim(call, AT_softmax_x, 0), classes = dim(call, AT_softmax_x, 1);
     for (int64_t n = 0; n < batch; n++)
-        softmax_row(reals(call, 0) + n * classes, reals(call, 1) + n * classes, classes);
+        softmax_row(reals(call, AT_softmax_x) + n * classes,
+                    reals(call, AT_softmax_y) + n * classes, classes);
 }
 
 /* Query t sees the keys 0 to t. */
 KERNEL(softmax_causal)
 {
-    int64_t time = dim(call, 0, 1), rows = dim(call, 0, 0) * time;
+    int64_t time = dim(call, AT_softmax_causal_x, 1),
+            rows = dim(call, AT_softmax_causal_x, 0) * time;
     for (int64_t r = 0; r < rows; r++) {
-        real *y = reals(call, 1) + r * time;
+        real *y = reals(call, AT_softmax_causal_y) + r * time;
         int64_t seen = r % time + 1;
-        softmax_row(reals(call, 0) + r * time, y, seen);
+        softmax_row(reals(call, AT_softmax_causal_x) + r * time, y, seen);
         for (int64_t k = seen; k < time; k++)
             y[k] = 0;
     }
@@ -73,10 +75,11 @@ KERNEL(softmax_causal)
 
 KERNEL(softmax_grad)
 {
-    int64_t classes = dim(call, 0, 1);
-    for (int64_t n = 0; n < dim(call, 0, 0); n++) {
-        const real *y = reals(call, 0) + n * classes, *dy = reals(call, 1) + n * classes;
-        real *dx = reals(call, 2) + n * classes, sum = 0;
+    int64_t classes = dim(call, AT_softmax_grad_y, 1);
+    for (int64_t n = 0; n < dim(call, AT_softmax_grad_y, 0); n++) {
+        const real *y = reals(call, AT_softmax_grad_y) + n * classes,
+                   *dy = reals(call, AT_softmax_grad_dy) + n * classes;
+        real *dx = reals(call, AT_softmax_grad_dx) + n * classes, sum = 0;
         for (int64_t k = 0; k < classes; k++)
             sum += dy[k] * y[k];
         for (int64_t k = 0; k < classes; k++)
@@ -86,12 +89,12 @@ KERNEL(softmax_grad)
 
 KERNEL(layer_norm)
 {
-    const real *gamma = reals(call, 1), *beta = reals(call, 2);
+    const real *gamma = reals(call, AT_layer_norm_gamma), *beta = reals(call, AT_layer_norm_beta);
     real epsilon = (real)call->op->attr.layer_norm.epsilon;
-    int64_t width = dim(call, 0, 1);
-    for (int64_t n = 0; n < dim(call, 0, 0); n++) {
-        const real *x = reals(call, 0) + n * width;
-        real *y = reals(call, 3) + n * width, sum = 0, squares = 0;
+    int64_t width = dim(call, AT_layer_norm_x, 1);
+    for (int64_t n = 0; n < dim(call, AT_layer_norm_x, 0); n++) {
+        const real *x = reals(call, AT_layer_norm_x) + n * width;
+        real *y = reals(call, AT_layer_norm_y) + n * width, sum = 0, squares = 0;
         for (int64_t k = 0; k < width; k++)
             sum += x[k];
         real mean = sum / (real)width;
@@ -100,8 +103,8 @@ KERNEL(layer_norm)
         real scale = 1 / real_sqrt(squares / (real)width + epsilon);
         for (int64_t k = 0; k < width; k++)
             y[k] = (x[k] - mean) * scale * gamma[k] + beta[k];
-        reals(call, 4)[n] = mean;
-        reals(call, 5)[n] = scale;
+        reals(call, AT_layer_norm_saved_mean)[n] = mean;
+        reals(call, AT_layer_norm_saved_scale)[n] = scale;
     }
 }
 
@@ -109,14 +112,18 @@ KERNEL(layer_norm)
  * dx = scale · (g - Σg/k - z·Σ(g·z)/k); over the rows: dgamma = Σ dy·z, dbeta = Σ dy. */
 KERNEL(layer_norm_grad)
 {
-    const real *gamma = reals(call, 1), *mean = reals(call, 2), *scale = reals(call, 3);
-    real *dgamma = reals(call, 6), *dbeta = reals(call, 7);
-    int64_t width = dim(call, 0, 1);
+    const real *gamma = reals(call, AT_layer_norm_grad_gamma),
+               *mean = reals(call, AT_layer_norm_grad_saved_mean),
+               *scale = reals(call, AT_layer_norm_grad_saved_scale);
+    real *dgamma = reals(call, AT_layer_norm_grad_dgamma),
+         *dbeta = reals(call, AT_layer_norm_grad_dbeta);
+    int64_t width = dim(call, AT_layer_norm_grad_x, 1);
     for (int64_t k = 0; !call->op->attr.layer_norm_grad.accumulate && k < width; k++)
         dgamma[k] = dbeta[k] = 0;
-    for (int64_t n = 0; n < dim(call, 0, 0); n++) {
-        const real *x = reals(call, 0) + n * width, *dy = reals(call, 4) + n * width;
-        real *dx = reals(call, 5), sum = 0, sum_z = 0;
+    for (int64_t n = 0; n < dim(call, AT_layer_norm_grad_x, 0); n++) {
+        const real *x = reals(call, AT_layer_norm_grad_x) + n * width,
+                   *dy = reals(call, AT_layer_norm_grad_dy) + n * width;
+        real *dx = reals(call, AT_layer_norm_grad_dx), sum = 0, sum_z = 0;
         for (int64_t k = 0; k < width; k++) {
             real z = (x[k] - mean[n]) * scale[n];
             sum += dy[k] * gamma[k];

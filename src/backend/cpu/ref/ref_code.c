@@ -6,13 +6,13 @@
 /* z = mean + σ·ε, σ² = e^(log variance) */
 KERNEL(draw_normal)
 {
-    const real *moments = reals(call, 0);
-    const int32_t *rows = integers(call, 1);
-    real *z = reals(call, 2);
+    const real *moments = reals(call, AT_draw_normal_moments);
+    const int32_t *rows = integers(call, AT_draw_normal_rows);
+    real *z = reals(call, AT_draw_normal_z);
     struct rng_key key = {.seed = call->control->seed,
                           .stream = (uint32_t)call->op->attr.draw_normal.stream,
                           .step = call->control->step};
-    int64_t batch = dim(call, 2, 0), width = dim(call, 2, 1);
+    int64_t batch = dim(call, AT_draw_normal_z, 0), width = dim(call, AT_draw_normal_z, 1);
     for (int64_t n = 0; n < batch; n++)
         for (int64_t i = 0; i < width; i++) {
             real mean = moments[2 * n * width + i], log = moments[(2 * n + 1) * width + i];
@@ -24,9 +24,11 @@ KERNEL(draw_normal)
 /* dz/dmean = 1, dz/d(log variance) = σ·ε / 2 = (z - mean) / 2 */
 KERNEL(draw_normal_grad)
 {
-    const real *moments = reals(call, 0), *z = reals(call, 1), *dz = reals(call, 2);
-    real *dmoments = reals(call, 3);
-    int64_t batch = dim(call, 1, 0), width = dim(call, 1, 1);
+    const real *moments = reals(call, AT_draw_normal_grad_moments),
+               *z = reals(call, AT_draw_normal_grad_z), *dz = reals(call, AT_draw_normal_grad_dz);
+    real *dmoments = reals(call, AT_draw_normal_grad_dmoments);
+    int64_t batch = dim(call, AT_draw_normal_grad_z, 0),
+            width = dim(call, AT_draw_normal_grad_z, 1);
     for (int64_t n = 0; n < batch; n++)
         for (int64_t i = 0; i < width; i++) {
             int64_t mean = 2 * n * width + i, at = n * width + i;
@@ -38,9 +40,10 @@ KERNEL(draw_normal_grad)
 /* mean over the batch of ½·Σ(mean² + σ² - 1 - ln σ²) */
 KERNEL(divergence)
 {
-    const real *moments = reals(call, 0);
-    real *loss = reals(call, 1), sum = 0;
-    int64_t batch = dim(call, 0, 0), width = dim(call, 0, 2);
+    const real *moments = reals(call, AT_divergence_moments);
+    real *loss = reals(call, AT_divergence_loss), sum = 0;
+    int64_t batch = dim(call, AT_divergence_moments, 0),
+            width = dim(call, AT_divergence_moments, 2);
     for (int64_t n = 0; n < batch; n++)
         for (int64_t i = 0; i < width; i++) {
             real mean = moments[2 * n * width + i], log = moments[(2 * n + 1) * width + i];
@@ -51,9 +54,10 @@ KERNEL(divergence)
 
 KERNEL(divergence_grad)
 {
-    const real *moments = reals(call, 0);
-    real *dmoments = reals(call, 1);
-    int64_t batch = dim(call, 0, 0), width = dim(call, 0, 2);
+    const real *moments = reals(call, AT_divergence_grad_moments);
+    real *dmoments = reals(call, AT_divergence_grad_dmoments);
+    int64_t batch = dim(call, AT_divergence_grad_moments, 0),
+            width = dim(call, AT_divergence_grad_moments, 2);
     real scale = (real)call->op->attr.divergence_grad.scale / (real)batch;
     for (int64_t n = 0; n < batch; n++)
         for (int64_t i = 0; i < width; i++) {

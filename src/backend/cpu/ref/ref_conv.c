@@ -61,8 +61,9 @@ static real window_sum(const struct conv *c, const real *x, const real *w, int64
 /* y[n,o,p,q] = Σ_{i,ky,kx} x[n,i,row,column]·w[o,i,ky,kx] + b[o] */
 KERNEL(conv)
 {
-    const real *x = reals(call, 0), *w = reals(call, 1), *b = reals(call, 2);
-    real *y = reals(call, 3);
+    const real *x = reals(call, AT_conv_x), *w = reals(call, AT_conv_w),
+               *b = reals(call, AT_conv_b);
+    real *y = reals(call, AT_conv_y);
     struct conv c = conv_of(call, 0, 1, 3);
     for (int64_t n = 0; n < c.batch; n++)
         for (int64_t o = 0; o < c.out; o++) {
@@ -79,8 +80,11 @@ KERNEL(conv)
 /* One result of conv_fused from its sum; o is its output. */
 static real finish(const struct call *call, real sum, int64_t o, int64_t place)
 {
-    const real *b = reals(call, 2), *gamma = reals(call, 3), *beta = reals(call, 4);
-    const real *mean = reals(call, 5), *variance = reals(call, 6), *add = reals(call, 7);
+    const real *b = reals(call, AT_conv_fused_b), *gamma = reals(call, AT_conv_fused_gamma),
+               *beta = reals(call, AT_conv_fused_beta);
+    const real *mean = reals(call, AT_conv_fused_mean),
+               *variance = reals(call, AT_conv_fused_variance),
+               *add = reals(call, AT_conv_fused_add);
     sum = b ? sum + b[o] : sum;
     if (gamma) {
         real epsilon = (real)call->op->attr.conv_fused.epsilon;
@@ -94,10 +98,10 @@ static real finish(const struct call *call, real sum, int64_t o, int64_t place)
 /* y = f(batch_norm_fixed(conv(x, w, b)) + add), bounded */
 KERNEL(conv_fused)
 {
-    const real *x = reals(call, 0), *w = reals(call, 1);
-    real *y = reals(call, 8);
+    const real *x = reals(call, AT_conv_fused_x), *w = reals(call, AT_conv_fused_w);
+    real *y = reals(call, AT_conv_fused_y);
     struct conv c = conv_of(call, 0, 1, 8);
-    for (int64_t i = 0; i < count(call, 8); i++) {
+    for (int64_t i = 0; i < count(call, AT_conv_fused_y); i++) {
         int64_t q = i % c.columns, p = i / c.columns % c.rows, o = i / (c.columns * c.rows) % c.out;
         int64_t n = i / (c.columns * c.rows * c.out);
         const real *planes = x + (n * c.in + o / c.group * c.inner) * c.height * c.width;
@@ -130,8 +134,9 @@ static real covering_sum(const struct conv *c, const real *y, const real *w, int
 /* x[n,i,row,column] = Σ_{o,ky,kx} y[n,o,p,q]·w[o,i,ky,kx] + b[i]: here y is read, x written. */
 KERNEL(conv_t)
 {
-    const real *y = reals(call, 0), *w = reals(call, 1), *b = reals(call, 2);
-    real *x = reals(call, 3);
+    const real *y = reals(call, AT_conv_t_x), *w = reals(call, AT_conv_t_w),
+               *b = reals(call, AT_conv_t_b);
+    real *x = reals(call, AT_conv_t_y);
     struct conv c = conv_of(call, 3, 1, 0);
     for (int64_t n = 0; n < c.batch; n++)
         for (int64_t channel = 0; channel < c.in; channel++)
@@ -163,8 +168,8 @@ static real weight_sum(const struct conv *c, const real *x, const real *dy, int6
 /* dw[o,i,ky,kx] = Σ_{n,p,q} x[n,i,row,column]·dy[n,o,p,q] */
 KERNEL(conv_dw)
 {
-    const real *x = reals(call, 0), *dy = reals(call, 1);
-    real *dw = reals(call, 2);
+    const real *x = reals(call, AT_conv_dw_x), *dy = reals(call, AT_conv_dw_dy);
+    real *dw = reals(call, AT_conv_dw_dw);
     struct conv c = conv_of(call, 0, 2, 1);
     for (int64_t o = 0; o < c.out; o++)
         for (int64_t i = 0; i < c.inner; i++)
@@ -179,10 +184,10 @@ KERNEL(conv_dw)
 /* y[c] = Σ_{n,*} x[n,c,*] */
 KERNEL(sum_channels)
 {
-    const real *x = reals(call, 0);
-    real *y = reals(call, 1);
-    int64_t batch = dim(call, 0, 0), channels = dim(call, 0, 1);
-    int64_t inner = count(call, 0) / (batch * channels);
+    const real *x = reals(call, AT_sum_channels_x);
+    real *y = reals(call, AT_sum_channels_y);
+    int64_t batch = dim(call, AT_sum_channels_x, 0), channels = dim(call, AT_sum_channels_x, 1);
+    int64_t inner = count(call, AT_sum_channels_x) / (batch * channels);
     for (int64_t c = 0; c < channels; c++) {
         real sum = 0;
         for (int64_t n = 0; n < batch; n++)

@@ -7,8 +7,8 @@
 KERNEL(rows)
 {
     struct cursor *cursor = call->cursor;
-    int32_t *rows = call->data[0]; /* [n] */
-    int64_t n = dim(call, 0, 0);
+    int32_t *rows = call->data[AT_rows_rows]; /* [n] */
+    int64_t n = dim(call, AT_rows_rows, 0);
     for (int64_t i = 0; i < n; i++) {
         uint64_t k = cursor->start + cursor->place + (uint64_t)i;
         if (cursor->count)
@@ -20,10 +20,10 @@ KERNEL(rows)
 
 KERNEL(load)
 {
-    const int32_t *rows = integers(call, 0);
-    char *x = call->data[1]; /* [n, …] */
-    int64_t n = dim(call, 1, 0);
-    size_t row_bytes = (size_t)(call->tensors[1]->bytes / (uint64_t)n);
+    const int32_t *rows = integers(call, AT_load_rows);
+    char *x = call->data[AT_load_x]; /* [n, …] */
+    int64_t n = dim(call, AT_load_x, 0);
+    size_t row_bytes = (size_t)(call->tensors[AT_load_x]->bytes / (uint64_t)n);
     for (int64_t i = 0; i < n; i++)
         memcpy(x + (size_t)i * row_bytes, call->bound->data + (size_t)rows[i] * row_bytes,
                row_bytes);
@@ -33,9 +33,9 @@ KERNEL(load)
 KERNEL(store)
 {
     struct bound *bound = call->bound;
-    const char *x = call->data[0];
-    const int32_t *rows = integers(call, 1);
-    size_t bytes = (size_t)call->tensors[0]->bytes;
+    const char *x = call->data[AT_store_x];
+    const int32_t *rows = integers(call, AT_store_rows);
+    size_t bytes = (size_t)call->tensors[AT_store_x]->bytes;
     if (!bound->data)
         return;
     if (!rows) {
@@ -43,7 +43,7 @@ KERNEL(store)
         bound->stored++;
         return;
     }
-    int64_t n = dim(call, 0, 0);
+    int64_t n = dim(call, AT_store_x, 0);
     size_t row_bytes = bytes / (size_t)n;
     for (int64_t i = 0; i < n; i++)
         memcpy(bound->data + (size_t)rows[i] * row_bytes, x + (size_t)i * row_bytes, row_bytes);
@@ -51,15 +51,15 @@ KERNEL(store)
 
 KERNEL(fill)
 {
-    real *y = reals(call, 0);
-    for (int64_t i = 0, n = count(call, 0); i < n; i++)
+    real *y = reals(call, AT_fill_y);
+    for (int64_t i = 0, n = count(call, AT_fill_y); i < n; i++)
         y[i] = (real)call->op->attr.fill.value;
 }
 
 KERNEL(add)
 {
-    const real *a = reals(call, 0), *b = reals(call, 1);
-    real *y = reals(call, 2);
-    for (int64_t i = 0, n = count(call, 2); i < n; i++)
+    const real *a = reals(call, AT_add_a), *b = reals(call, AT_add_b);
+    real *y = reals(call, AT_add_y);
+    for (int64_t i = 0, n = count(call, AT_add_y); i < n; i++)
         y[i] = a[i] + b[i];
 }

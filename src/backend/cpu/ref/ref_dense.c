@@ -5,9 +5,11 @@
 /* y[n,o] = f(Σ_i x[n,i]·w[i,o] + b[o]) */
 KERNEL(dense)
 {
-    const real *x = reals(call, 0), *w = reals(call, 1), *b = reals(call, 2);
-    real *y = reals(call, 3);
-    int64_t batch = dim(call, 0, 0), in = dim(call, 1, 0), out = dim(call, 1, 1);
+    const real *x = reals(call, AT_dense_x), *w = reals(call, AT_dense_w),
+               *b = reals(call, AT_dense_b);
+    real *y = reals(call, AT_dense_y);
+    int64_t batch = dim(call, AT_dense_x, 0), in = dim(call, AT_dense_w, 0),
+            out = dim(call, AT_dense_w, 1);
     for (int64_t n = 0; n < batch; n++) {
         real *row = y + n * out;
         for (int64_t o = 0; o < out; o++)
@@ -23,9 +25,11 @@ KERNEL(dense)
 /* y[n,i] = f(Σ_o x[n,o]·w[i,o] + b[i]) */
 KERNEL(dense_t)
 {
-    const real *x = reals(call, 0), *w = reals(call, 1), *b = reals(call, 2);
-    real *y = reals(call, 3);
-    int64_t batch = dim(call, 0, 0), in = dim(call, 1, 0), out = dim(call, 1, 1);
+    const real *x = reals(call, AT_dense_t_x), *w = reals(call, AT_dense_t_w),
+               *b = reals(call, AT_dense_t_b);
+    real *y = reals(call, AT_dense_t_y);
+    int64_t batch = dim(call, AT_dense_t_x, 0), in = dim(call, AT_dense_t_w, 0),
+            out = dim(call, AT_dense_t_w, 1);
     for (int64_t n = 0; n < batch; n++)
         for (int64_t i = 0; i < in; i++) {
             real sum = 0;
@@ -38,9 +42,10 @@ KERNEL(dense_t)
 /* dw[i,o] = scale · Σ_n x[n,i]·dy[n,o], added to what is there when accumulating */
 KERNEL(outer)
 {
-    const real *x = reals(call, 0), *dy = reals(call, 1);
-    real *dw = reals(call, 2), scale = (real)call->op->attr.outer.scale;
-    int64_t batch = dim(call, 0, 0), in = dim(call, 0, 1), out = dim(call, 1, 1);
+    const real *x = reals(call, AT_outer_x), *dy = reals(call, AT_outer_dy);
+    real *dw = reals(call, AT_outer_dw), scale = (real)call->op->attr.outer.scale;
+    int64_t batch = dim(call, AT_outer_x, 0), in = dim(call, AT_outer_x, 1),
+            out = dim(call, AT_outer_dy, 1);
     for (int64_t i = 0; i < in; i++)
         for (int64_t o = 0; o < out; o++) {
             real sum = 0;
@@ -54,9 +59,9 @@ KERNEL(outer)
 /* y[o] = scale · Σ_n x[n,o] */
 KERNEL(sum_rows)
 {
-    const real *x = reals(call, 0);
-    real *y = reals(call, 1), scale = (real)call->op->attr.sum_rows.scale;
-    int64_t batch = dim(call, 0, 0), out = dim(call, 0, 1);
+    const real *x = reals(call, AT_sum_rows_x);
+    real *y = reals(call, AT_sum_rows_y), scale = (real)call->op->attr.sum_rows.scale;
+    int64_t batch = dim(call, AT_sum_rows_x, 0), out = dim(call, AT_sum_rows_x, 1);
     for (int64_t o = 0; o < out; o++) {
         real sum = 0;
         for (int64_t n = 0; n < batch; n++)
@@ -89,9 +94,11 @@ static real slope_of(const real *x, int64_t in, const real *dy, int64_t out, int
 /* dx[n,i] = Σ_o dy[n,o]·w[i,o] with the old w; then w -= rate·xᵀ·dy and b -= rate·Σ_n dy. */
 KERNEL(dense_sgd)
 {
-    const real *x = reals(call, 0), *dy = reals(call, 1);
-    real *w = reals(call, 2), *b = reals(call, 3), rate = *reals(call, 4), *dx = reals(call, 7);
-    int64_t batch = dim(call, 0, 0), in = dim(call, 2, 0), out = dim(call, 2, 1);
+    const real *x = reals(call, AT_dense_sgd_x), *dy = reals(call, AT_dense_sgd_dy);
+    real *w = reals(call, AT_dense_sgd_w), *b = reals(call, AT_dense_sgd_b),
+         rate = *reals(call, AT_dense_sgd_rate), *dx = reals(call, AT_dense_sgd_dx);
+    int64_t batch = dim(call, AT_dense_sgd_x, 0), in = dim(call, AT_dense_sgd_w, 0),
+            out = dim(call, AT_dense_sgd_w, 1);
     for (int64_t i = 0; i < in; i++) {
         real *row = w + i * out;
         if (dx)
@@ -124,9 +131,11 @@ static void update_weights(const struct call *call)
 KERNEL(dense_update)
 {
     enum { AT_ONCE = 64 };
-    const real *x = reals(call, 0), *dy = reals(call, 1), *w = reals(call, 2);
-    real *dx = reals(call, 8), g[AT_ONCE];
-    int64_t batch = dim(call, 0, 0), in = dim(call, 2, 0), out = dim(call, 2, 1);
+    const real *x = reals(call, AT_dense_update_x), *dy = reals(call, AT_dense_update_dy),
+               *w = reals(call, AT_dense_update_w);
+    real *dx = reals(call, AT_dense_update_dx), g[AT_ONCE];
+    int64_t batch = dim(call, AT_dense_update_x, 0), in = dim(call, AT_dense_update_w, 0),
+            out = dim(call, AT_dense_update_w, 1);
     struct dense_update update;
     dense_update_begin(&update, call);
     for (int64_t i = 0; i < in; i++) {

@@ -12,14 +12,16 @@
 static void step_sums(const struct call *call, const struct sizes *s, int64_t at, const real *h,
                       real *v)
 {
-    const real *bx = reals(call, 3), *bh = reals(call, 4), *wh = reals(call, 2);
+    const real *bx = reals(call, AT_gru_bx), *bh = reals(call, AT_gru_bh),
+               *wh = reals(call, AT_gru_wh);
     for (int64_t k = 0; k < s->hidden; k++) {
         v[k] = bx[k] + bh[k];
         v[s->hidden + k] = bx[s->hidden + k] + bh[s->hidden + k];
         v[2 * s->hidden + k] = bx[2 * s->hidden + k];
         v[3 * s->hidden + k] = bh[2 * s->hidden + k];
     }
-    add_product(v, reals(call, 0) + at * s->in, reals(call, 1), s->in, s->gates, 0, s->gates);
+    add_product(v, reals(call, AT_gru_x) + at * s->in, reals(call, AT_gru_wx), s->in, s->gates, 0,
+                s->gates);
     add_product(v, h, wh, s->hidden, s->gates, 0, 2 * s->hidden);
     add_product(v + 3 * s->hidden, h, wh, s->hidden, s->gates, 2 * s->hidden, s->hidden);
 }
@@ -38,29 +40,26 @@ static void step(real *v, real *h, int64_t hidden)
 KERNEL(gru)
 {
     struct sizes s = sizes_of(call);
-    real *y = reals(call, 7), *gates = reals(call, 10);
+    real *y = reals(call, AT_gru_y), *gates = reals(call, AT_gru_gates);
     size_t state_bytes = (size_t)s.hidden * sizeof(real);
     for (int64_t n = 0; n < s.batch; n++) {
-        real *h = reals(call, 8) + n * s.hidden;
-        state_begin(h, reals(call, 5), n, s.hidden);
-        int64_t length = length_of(integers(call, 6), n, s.time);
+        real *h = reals(call, AT_gru_hn) + n * s.hidden;
+        state_begin(h, reals(call, AT_gru_h0), n, s.hidden);
+        int64_t length = length_of(integers(call, AT_gru_lengths), n, s.time);
         for (int64_t t = 0; t < s.time; t++) {
             int64_t at = n * s.time + t;
             if (t >= length) {
                 memset(y + at * s.hidden, 0, state_bytes);
                 continue;
             }
-            real *v = gates ? gates + at * 4 * s.hidden : reals(call, 9) + n * 4 * s.hidden;
+            real *v =
+                gates ? gates + at * 4 * s.hidden : reals(call, AT_gru_sums) + n * 4 * s.hidden;
             step_sums(call, &s, at, h, v);
             step(v, h, s.hidden);
             memcpy(y + at * s.hidden, h, state_bytes);
         }
     }
 }
-
-/* Operands, as ops.def numbers them. */
-enum { X, WX, WH, Y, GATES, H0, LENGTHS, DY, DHN };
-enum { DX = 9, DWX, DWH, DBX, DBH, DH0, DGATES, DSUMS };
 
 /* dh of the state after the step becomes what reaches the state before it other than through the
  * sums; dzx and dzh are those of the sums with x and with h, which differ by the reset in m. */
@@ -82,12 +81,12 @@ KERNEL(gru_grad)
 {
     struct sizes s = sizes_of(call);
     const struct sources sources = sources_of(call, call->op->attr.gru_grad.accumulate);
-    const real *y = reals(call, Y), *h0 = reals(call, H0);
-    real *dgates = reals(call, DGATES), *dsums = reals(call, DSUMS);
+    const real *y = reals(call, AT_gru_grad_y), *h0 = reals(call, AT_gru_grad_h0);
+    real *dgates = reals(call, AT_gru_grad_dgates), *dsums = reals(call, AT_gru_grad_dsums);
     for (int64_t n = 0; n < s.batch; n++) {
-        real *dh = reals(call, DH0) + n * s.hidden; /* where it ends up */
-        state_begin(dh, reals(call, DHN), n, s.hidden);
-        int64_t length = length_of(integers(call, LENGTHS), n, s.time);
+        real *dh = reals(call, AT_gru_grad_dh0) + n * s.hidden; /* where it ends up */
+        state_begin(dh, reals(call, AT_gru_grad_dhn), n, s.hidden);
+        int64_t length = length_of(integers(call, AT_gru_grad_lengths), n, s.time);
         for (int64_t t = s.time - 1; t >= 0; t--) {
             int64_t at = n * s.time + t;
             if (t >= length) {
@@ -97,8 +96,9 @@ KERNEL(gru_grad)
             }
             const real *before = state_before(y, h0, n, t, &s);
             real *dzx = dgates + at * s.gates, *dzh = dsums + at * s.gates;
-            add_output_grad(dh, reals(call, DY), at, s.hidden);
-            step_back(reals(call, GATES) + at * 4 * s.hidden, before, dh, dzx, dzh, s.hidden);
+            add_output_grad(dh, reals(call, AT_gru_grad_dy), at, s.hidden);
+            step_back(reals(call, AT_gru_grad_gates) + at * 4 * s.hidden, before, dh, dzx, dzh,
+                      s.hidden);
             sums_back(&sources, &s, at, before, dzx, dzh, dh);
         }
     }

@@ -21,15 +21,18 @@ static void step(real *z, real *h, real *c, int64_t hidden)
 KERNEL(lstm)
 {
     struct sizes s = sizes_of(call);
-    const real *x = reals(call, 0), *wx = reals(call, 1), *wh = reals(call, 2);
-    const real *bx = reals(call, 3), *bh = reals(call, 4);
-    real *y = reals(call, 8), *gates = reals(call, 12), *cells = reals(call, 13);
+    const real *x = reals(call, AT_lstm_x), *wx = reals(call, AT_lstm_wx),
+               *wh = reals(call, AT_lstm_wh);
+    const real *bx = reals(call, AT_lstm_bx), *bh = reals(call, AT_lstm_bh);
+    real *y = reals(call, AT_lstm_y), *gates = reals(call, AT_lstm_gates),
+         *cells = reals(call, AT_lstm_cells);
     size_t state_bytes = (size_t)s.hidden * sizeof(real);
     for (int64_t n = 0; n < s.batch; n++) {
-        real *h = reals(call, 9) + n * s.hidden, *c = reals(call, 10) + n * s.hidden;
-        state_begin(h, reals(call, 5), n, s.hidden);
-        state_begin(c, reals(call, 6), n, s.hidden);
-        int64_t length = length_of(integers(call, 7), n, s.time);
+        real *h = reals(call, AT_lstm_hn) + n * s.hidden,
+             *c = reals(call, AT_lstm_cn) + n * s.hidden;
+        state_begin(h, reals(call, AT_lstm_h0), n, s.hidden);
+        state_begin(c, reals(call, AT_lstm_c0), n, s.hidden);
+        int64_t length = length_of(integers(call, AT_lstm_lengths), n, s.time);
         for (int64_t t = 0; t < s.time; t++) {
             int64_t at = n * s.time + t;
             real *row = y + at * s.hidden;
@@ -37,7 +40,7 @@ KERNEL(lstm)
                 memset(row, 0, state_bytes);
                 continue;
             }
-            real *z = gates ? gates + at * s.gates : reals(call, 11) + n * s.gates;
+            real *z = gates ? gates + at * s.gates : reals(call, AT_lstm_sums) + n * s.gates;
             for (int64_t k = 0; k < s.gates; k++)
                 z[k] = bx[k] + bh[k];
             add_product(z, x + at * s.in, wx, s.in, s.gates, 0, s.gates);
@@ -69,22 +72,19 @@ static void step_back(const real *gates, const real *c, const real *before, real
     }
 }
 
-/* Operands, as ops.def numbers them. */
-enum { X, WX, WH, Y, GATES, CELLS, H0, C0, LENGTHS, DY, DHN, DCN };
-enum { DX = 12, DWX, DWH, DBX, DBH, DH0, DC0, DGATES };
-
 KERNEL(lstm_grad)
 {
     struct sizes s = sizes_of(call);
     const struct sources sources = sources_of(call, call->op->attr.lstm_grad.accumulate);
-    const real *y = reals(call, Y), *h0 = reals(call, H0);
-    real *dgates = reals(call, DGATES);
+    const real *y = reals(call, AT_lstm_grad_y), *h0 = reals(call, AT_lstm_grad_h0);
+    real *dgates = reals(call, AT_lstm_grad_dgates);
     for (int64_t n = 0; n < s.batch; n++) {
         /* dh0 and dc0 are where the state's gradient ends up, so it is carried there. */
-        real *dh = reals(call, DH0) + n * s.hidden, *dc = reals(call, DC0) + n * s.hidden;
-        state_begin(dh, reals(call, DHN), n, s.hidden);
-        state_begin(dc, reals(call, DCN), n, s.hidden);
-        int64_t length = length_of(integers(call, LENGTHS), n, s.time);
+        real *dh = reals(call, AT_lstm_grad_dh0) + n * s.hidden,
+             *dc = reals(call, AT_lstm_grad_dc0) + n * s.hidden;
+        state_begin(dh, reals(call, AT_lstm_grad_dhn), n, s.hidden);
+        state_begin(dc, reals(call, AT_lstm_grad_dcn), n, s.hidden);
+        int64_t length = length_of(integers(call, AT_lstm_grad_lengths), n, s.time);
         for (int64_t t = s.time - 1; t >= 0; t--) {
             int64_t at = n * s.time + t;
             if (t >= length) {
@@ -92,10 +92,12 @@ KERNEL(lstm_grad)
                 continue;
             }
             real *dz = dgates + at * s.gates;
-            const real *before = state_before(reals(call, CELLS), reals(call, C0), n, t, &s);
-            add_output_grad(dh, reals(call, DY), at, s.hidden);
-            step_back(reals(call, GATES) + at * s.gates, reals(call, CELLS) + at * s.hidden, before,
-                      dh, dc, dz, s.hidden);
+            const real *before = state_before(reals(call, AT_lstm_grad_cells),
+                                              reals(call, AT_lstm_grad_c0), n, t, &s);
+            add_output_grad(dh, reals(call, AT_lstm_grad_dy), at, s.hidden);
+            step_back(reals(call, AT_lstm_grad_gates) + at * s.gates,
+                      reals(call, AT_lstm_grad_cells) + at * s.hidden, before, dh, dc, dz,
+                      s.hidden);
             sums_back(&sources, &s, at, state_before(y, h0, n, t, &s), dz, dz, dh);
         }
     }

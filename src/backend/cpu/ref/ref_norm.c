@@ -8,8 +8,9 @@ struct extent {
 
 static struct extent extent_of(const struct call *call)
 {
-    struct extent e = {.batch = dim(call, 0, 0), .channels = dim(call, 0, 1)};
-    e.inner = count(call, 0) / (e.batch * e.channels);
+    struct extent e = {.batch = dim(call, AT_batch_norm_x, 0),
+                       .channels = dim(call, AT_batch_norm_x, 1)};
+    e.inner = count(call, AT_batch_norm_x) / (e.batch * e.channels);
     return e;
 }
 
@@ -51,9 +52,12 @@ static void normalise(const real *x, real *y, struct extent e, int64_t c, real m
 /* The running variance takes the unbiased one, as PyTorch does. */
 KERNEL(batch_norm)
 {
-    const real *x = reals(call, 0), *gamma = reals(call, 1), *beta = reals(call, 2);
-    real *y = reals(call, 5), *saved_mean = reals(call, 6), *saved_scale = reals(call, 7);
-    real *running_mean = reals(call, 8), *running_variance = reals(call, 9);
+    const real *x = reals(call, AT_batch_norm_x), *gamma = reals(call, AT_batch_norm_gamma),
+               *beta = reals(call, AT_batch_norm_beta);
+    real *y = reals(call, AT_batch_norm_y), *saved_mean = reals(call, AT_batch_norm_saved_mean),
+         *saved_scale = reals(call, AT_batch_norm_saved_scale);
+    real *running_mean = reals(call, AT_batch_norm_mean_out),
+         *running_variance = reals(call, AT_batch_norm_variance_out);
     real epsilon = (real)call->op->attr.batch_norm.epsilon;
     real momentum = (real)call->op->attr.batch_norm.momentum;
     struct extent e = extent_of(call);
@@ -72,9 +76,13 @@ KERNEL(batch_norm)
 
 KERNEL(batch_norm_fixed)
 {
-    const real *x = reals(call, 0), *gamma = reals(call, 1), *beta = reals(call, 2);
-    const real *mean = reals(call, 3), *variance = reals(call, 4);
-    real *y = reals(call, 5), epsilon = (real)call->op->attr.batch_norm_fixed.epsilon;
+    const real *x = reals(call, AT_batch_norm_fixed_x),
+               *gamma = reals(call, AT_batch_norm_fixed_gamma),
+               *beta = reals(call, AT_batch_norm_fixed_beta);
+    const real *mean = reals(call, AT_batch_norm_fixed_mean),
+               *variance = reals(call, AT_batch_norm_fixed_variance);
+    real *y = reals(call, AT_batch_norm_fixed_y),
+         epsilon = (real)call->op->attr.batch_norm_fixed.epsilon;
     struct extent e = extent_of(call);
     for (int64_t c = 0; c < e.channels; c++)
         normalise(x, y, e, c, mean[c], gamma[c] / real_sqrt(variance[c] + epsilon), beta[c]);
@@ -84,9 +92,13 @@ KERNEL(batch_norm_fixed)
  * dx = gamma·scale · (dy - dbeta/m - z·dgamma/m) over the m elements of the channel. */
 KERNEL(batch_norm_grad)
 {
-    const real *x = reals(call, 0), *gamma = reals(call, 1), *mean = reals(call, 2);
-    const real *scale = reals(call, 3), *dy = reals(call, 4);
-    real *dx = reals(call, 5), *dgamma = reals(call, 6), *dbeta = reals(call, 7);
+    const real *x = reals(call, AT_batch_norm_grad_x),
+               *gamma = reals(call, AT_batch_norm_grad_gamma),
+               *mean = reals(call, AT_batch_norm_grad_saved_mean);
+    const real *scale = reals(call, AT_batch_norm_grad_saved_scale),
+               *dy = reals(call, AT_batch_norm_grad_dy);
+    real *dx = reals(call, AT_batch_norm_grad_dx), *dgamma = reals(call, AT_batch_norm_grad_dgamma),
+         *dbeta = reals(call, AT_batch_norm_grad_dbeta);
     bool accumulate = call->op->attr.batch_norm_grad.accumulate;
     struct extent e = extent_of(call);
     real size = (real)(e.batch * e.inner);
@@ -123,8 +135,8 @@ static struct reach reach_of(struct extent e, int64_t c, int64_t before, int64_t
 /* y = x·base^-beta with base = k + alpha/size · Σ x² over the channels around it */
 KERNEL(lrn)
 {
-    const real *x = reals(call, 0);
-    real *y = reals(call, 1), *base = reals(call, 2);
+    const real *x = reals(call, AT_lrn_x);
+    real *y = reals(call, AT_lrn_y), *base = reals(call, AT_lrn_base);
     int64_t size = call->op->attr.lrn.size;
     real alpha = (real)call->op->attr.lrn.alpha, beta = (real)call->op->attr.lrn.beta;
     real k = (real)call->op->attr.lrn.k;
@@ -147,8 +159,9 @@ KERNEL(lrn)
  * this one into account */
 KERNEL(lrn_grad)
 {
-    const real *x = reals(call, 0), *base = reals(call, 1), *dy = reals(call, 2);
-    real *dx = reals(call, 3);
+    const real *x = reals(call, AT_lrn_grad_x), *base = reals(call, AT_lrn_grad_base),
+               *dy = reals(call, AT_lrn_grad_dy);
+    real *dx = reals(call, AT_lrn_grad_dx);
     int64_t size = call->op->attr.lrn_grad.size;
     real alpha = (real)call->op->attr.lrn_grad.alpha, beta = (real)call->op->attr.lrn_grad.beta;
     struct extent e = extent_of(call);

@@ -27,7 +27,8 @@ KERNEL(sgd)
 /* v = momentum·v + g; w -= rate·v, or for Nesterov's rate·(g + momentum·v) */
 KERNEL(momentum)
 {
-    real *w = reals(call, W), *velocity = reals(call, 3), rate = *reals(call, RATE);
+    real *w = reals(call, W), *velocity = reals(call, AT_momentum_velocity),
+         rate = *reals(call, RATE);
     const real *g = reals(call, G);
     real momentum = (real)call->op->attr.momentum.momentum;
     real decay = (real)call->op->attr.momentum.decay;
@@ -43,7 +44,7 @@ KERNEL(momentum)
 /* s += g²; w -= rate·g / (√s + ε) */
 KERNEL(adagrad)
 {
-    real *w = reals(call, W), *squares = reals(call, 3), rate = *reals(call, RATE);
+    real *w = reals(call, W), *squares = reals(call, AT_adagrad_squares), rate = *reals(call, RATE);
     const real *g = reals(call, G);
     real epsilon = (real)call->op->attr.adagrad.epsilon;
     real decay = (real)call->op->attr.adagrad.decay;
@@ -58,7 +59,7 @@ KERNEL(adagrad)
 /* s = a·s + (1 - a)·g²; w -= rate·g / (√s + ε) */
 KERNEL(rmsprop)
 {
-    real *w = reals(call, W), *squares = reals(call, 3), rate = *reals(call, RATE);
+    real *w = reals(call, W), *squares = reals(call, AT_rmsprop_squares), rate = *reals(call, RATE);
     const real *g = reals(call, G);
     real smoothing = (real)call->op->attr.rmsprop.smoothing;
     real epsilon = (real)call->op->attr.rmsprop.epsilon;
@@ -77,12 +78,13 @@ KERNEL(rmsprop)
  */
 KERNEL(adam)
 {
-    real *w = reals(call, W), *mean = reals(call, 4), *squares = reals(call, 5);
+    real *w = reals(call, W), *mean = reals(call, AT_adam_mean),
+         *squares = reals(call, AT_adam_squares);
     const real *g = reals(call, G);
     real rate = *reals(call, RATE), decay = (real)call->op->attr.adam.decay;
     real beta1 = (real)call->op->attr.adam.beta1, beta2 = (real)call->op->attr.adam.beta2;
     real epsilon = (real)call->op->attr.adam.epsilon;
-    double step = *integers(call, 3) + 1;
+    double step = *integers(call, AT_adam_count) + 1;
     real seen1 = (real)(1 - pow((double)beta1, step));
     real seen2 = real_sqrt((real)(1 - pow((double)beta2, step)));
     bool decoupled = call->op->attr.adam.decoupled;
@@ -101,11 +103,12 @@ KERNEL(adam)
  * weight rests for one update. The first step is the rate. Riedmiller and Braun 1993. */
 KERNEL(rprop)
 {
-    real *w = reals(call, W), *before = reals(call, 4), *steps = reals(call, 5);
+    real *w = reals(call, W), *before = reals(call, AT_rprop_before),
+         *steps = reals(call, AT_rprop_step);
     const real *g = reals(call, G);
     real shrink = (real)call->op->attr.rprop.shrink, grow = (real)call->op->attr.rprop.grow;
     real least = (real)call->op->attr.rprop.least, most = (real)call->op->attr.rprop.most;
-    bool first = *integers(call, 3) == 0;
+    bool first = *integers(call, AT_rprop_count) == 0;
     for (int64_t i = 0, n = count(call, W); i < n; i++) {
         real agree = g[i] * before[i], slope = agree < 0 ? 0 : g[i];
         real step = first ? *reals(call, RATE) : steps[i];

@@ -74,9 +74,9 @@ static int64_t largest(const struct pooling *pooling, const real *plane, struct 
 
 KERNEL(max_pool)
 {
-    const real *x = reals(call, 0);
-    real *y = reals(call, 1);
-    int32_t *places = call->data[2];
+    const real *x = reals(call, AT_max_pool_x);
+    real *y = reals(call, AT_max_pool_y);
+    int32_t *places = call->data[AT_max_pool_places];
     struct pooling pooling = pooling_of(call, 0, 1);
     for (int64_t plane = 0; plane < pooling.planes; plane++, x += pooling.height * pooling.width)
         for (int64_t p = 0; p < pooling.rows; p++)
@@ -91,9 +91,9 @@ KERNEL(max_pool)
 /* y is 0 but where x is put; what is put at one place adds up. */
 KERNEL(max_unpool)
 {
-    const real *x = reals(call, 0);
-    const int32_t *places = integers(call, 1);
-    real *y = reals(call, 2);
+    const real *x = reals(call, AT_max_unpool_x);
+    const int32_t *places = integers(call, AT_max_unpool_places);
+    real *y = reals(call, AT_max_unpool_y);
     struct pooling pooling = pooling_of(call, 2, 0);
     int64_t image = pooling.height * pooling.width, pooled = pooling.rows * pooling.columns;
     for (int64_t i = 0; i < pooling.planes * image; i++)
@@ -105,9 +105,9 @@ KERNEL(max_unpool)
 
 KERNEL(max_unpool_grad)
 {
-    const real *dy = reals(call, 0);
-    const int32_t *places = integers(call, 1);
-    real *dx = reals(call, 2);
+    const real *dy = reals(call, AT_max_unpool_grad_dy);
+    const int32_t *places = integers(call, AT_max_unpool_grad_places);
+    real *dx = reals(call, AT_max_unpool_grad_dx);
     struct pooling pooling = pooling_of(call, 0, 2);
     int64_t image = pooling.height * pooling.width, pooled = pooling.rows * pooling.columns;
     for (int64_t plane = 0; plane < pooling.planes; plane++)
@@ -124,8 +124,8 @@ static real divisor(struct patch patch, bool include_pad)
 
 KERNEL(average_pool)
 {
-    const real *x = reals(call, 0);
-    real *y = reals(call, 1);
+    const real *x = reals(call, AT_average_pool_x);
+    real *y = reals(call, AT_average_pool_y);
     struct pooling pooling = pooling_of(call, 0, 1);
     for (int64_t plane = 0; plane < pooling.planes; plane++, x += pooling.height * pooling.width)
         for (int64_t p = 0; p < pooling.rows; p++)
@@ -141,11 +141,11 @@ KERNEL(average_pool)
 
 KERNEL(average_pool_grad)
 {
-    const real *dy = reals(call, 0);
-    real *dx = reals(call, 1);
+    const real *dy = reals(call, AT_average_pool_grad_dy);
+    real *dx = reals(call, AT_average_pool_grad_dx);
     struct pooling pooling = pooling_of(call, 1, 0);
     bool include_pad = call->op->attr.average_pool_grad.include_pad;
-    for (int64_t i = 0; i < count(call, 1); i++)
+    for (int64_t i = 0; i < count(call, AT_average_pool_grad_dx); i++)
         dx[i] = 0;
     for (int64_t plane = 0; plane < pooling.planes; plane++, dx += pooling.height * pooling.width)
         for (int64_t p = 0; p < pooling.rows; p++)

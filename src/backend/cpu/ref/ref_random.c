@@ -16,13 +16,13 @@ static struct rng_key key_of(const struct call *call, int32_t stream)
  */
 KERNEL(dropout)
 {
-    const real *x = reals(call, 0);
-    const int32_t *rows = integers(call, 1);
-    real *y = reals(call, 2);
+    const real *x = reals(call, AT_dropout_x);
+    const int32_t *rows = integers(call, AT_dropout_rows);
+    real *y = reals(call, AT_dropout_y);
     float rate = call->op->attr.dropout.rate;
     real keep = (real)(1 / (1 - rate));
     struct rng_key key = key_of(call, call->op->attr.dropout.stream);
-    int64_t batch = dim(call, 0, 0), width = count(call, 0) / batch;
+    int64_t batch = dim(call, AT_dropout_x, 0), width = count(call, AT_dropout_x) / batch;
     for (int64_t n = 0; n < batch; n++)
         for (int64_t i = 0; i < width; i++) {
             float u = rng_uniform(key, (uint32_t)rows[n], (uint32_t)i);
@@ -33,11 +33,11 @@ KERNEL(dropout)
 /* y = 1 with probability p, else 0. */
 KERNEL(bernoulli)
 {
-    const real *p = reals(call, 0);
-    const int32_t *rows = integers(call, 1);
-    real *y = reals(call, 2);
+    const real *p = reals(call, AT_bernoulli_p);
+    const int32_t *rows = integers(call, AT_bernoulli_rows);
+    real *y = reals(call, AT_bernoulli_y);
     struct rng_key key = key_of(call, call->op->attr.bernoulli.stream);
-    int64_t batch = dim(call, 0, 0), width = count(call, 0) / batch;
+    int64_t batch = dim(call, AT_bernoulli_p, 0), width = count(call, AT_bernoulli_p) / batch;
     for (int64_t n = 0; n < batch; n++)
         for (int64_t i = 0; i < width; i++)
             y[n * width + i] =
@@ -47,11 +47,11 @@ KERNEL(bernoulli)
 /* Uniform in [0, 1), or standard normal. */
 KERNEL(random)
 {
-    const int32_t *rows = integers(call, 0);
-    real *y = reals(call, 1);
+    const int32_t *rows = integers(call, AT_random_rows);
+    real *y = reals(call, AT_random_y);
     struct rng_key key = key_of(call, call->op->attr.random.stream);
     bool normal = call->op->attr.random.distribution == DISTRIBUTION_NORMAL;
-    int64_t batch = dim(call, 1, 0), width = count(call, 1) / batch;
+    int64_t batch = dim(call, AT_random_y, 0), width = count(call, AT_random_y) / batch;
     for (int64_t n = 0; n < batch; n++)
         for (int64_t i = 0; i < width; i++)
             y[n * width + i] = (real)(normal ? rng_normal(key, (uint32_t)rows[n], (uint32_t)i)

@@ -16,11 +16,11 @@ struct sizes {
 static inline struct sizes sizes_of(const struct call *call)
 {
     return (struct sizes){
-        .batch = dim(call, 0, 0),
-        .time = dim(call, 0, 1),
-        .in = dim(call, 0, 2),
-        .hidden = dim(call, 2, 0),
-        .gates = dim(call, 2, 1),
+        .batch = dim(call, AT_rnn_x, 0),
+        .time = dim(call, AT_rnn_x, 1),
+        .in = dim(call, AT_rnn_x, 2),
+        .hidden = dim(call, AT_rnn_wh, 0),
+        .gates = dim(call, AT_rnn_wh, 1),
     };
 }
 
@@ -88,9 +88,9 @@ static inline struct sources sources_of(const struct call *call, bool accumulate
     for (int i = out + 1; !accumulate && i < out + 5; i++)
         memset(call->data[i], 0, (size_t)call->tensors[i]->bytes);
     return (struct sources){
-        .x = reals(call, 0),
-        .wx = reals(call, 1),
-        .wh = reals(call, 2),
+        .x = reals(call, AT_rnn_grad_x),
+        .wx = reals(call, AT_rnn_grad_wx),
+        .wh = reals(call, AT_rnn_grad_wh),
         .dx = reals(call, out),
         .dwx = reals(call, out + 1),
         .dwh = reals(call, out + 2),

@@ -5,16 +5,17 @@
 KERNEL(rnn)
 {
     struct sizes s = sizes_of(call);
-    const real *x = reals(call, 0), *wx = reals(call, 1), *wh = reals(call, 2);
-    const real *bx = reals(call, 3), *bh = reals(call, 4);
+    const real *x = reals(call, AT_rnn_x), *wx = reals(call, AT_rnn_wx),
+               *wh = reals(call, AT_rnn_wh);
+    const real *bx = reals(call, AT_rnn_bx), *bh = reals(call, AT_rnn_bh);
     size_t state_bytes = (size_t)s.hidden * sizeof(real);
     for (int64_t n = 0; n < s.batch; n++) {
-        real *h = reals(call, 8) + n * s.hidden;
-        state_begin(h, reals(call, 5), n, s.hidden);
-        int64_t length = length_of(integers(call, 6), n, s.time);
+        real *h = reals(call, AT_rnn_hn) + n * s.hidden;
+        state_begin(h, reals(call, AT_rnn_h0), n, s.hidden);
+        int64_t length = length_of(integers(call, AT_rnn_lengths), n, s.time);
         for (int64_t t = 0; t < s.time; t++) {
             int64_t at = n * s.time + t;
-            real *z = reals(call, 7) + at * s.hidden; /* the sums, then the state, in y */
+            real *z = reals(call, AT_rnn_y) + at * s.hidden; /* the sums, then the state, in y */
             if (t >= length) {
                 memset(z, 0, state_bytes);
                 continue;
@@ -29,10 +30,6 @@ KERNEL(rnn)
     }
 }
 
-/* Operands, as ops.def numbers them. */
-enum { X, WX, WH, Y, H0, LENGTHS, DY, DHN };
-enum { DX = 8, DWX, DWH, DBX, DBH, DH0, DGATES };
-
 /* The slope of f where its value is y. */
 static real slope(int32_t function, real y)
 {
@@ -45,12 +42,12 @@ KERNEL(rnn_grad)
 {
     struct sizes s = sizes_of(call);
     const struct sources sources = sources_of(call, call->op->attr.rnn_grad.accumulate);
-    const real *y = reals(call, Y), *h0 = reals(call, H0);
-    real *dgates = reals(call, DGATES);
+    const real *y = reals(call, AT_rnn_grad_y), *h0 = reals(call, AT_rnn_grad_h0);
+    real *dgates = reals(call, AT_rnn_grad_dgates);
     for (int64_t n = 0; n < s.batch; n++) {
-        real *dh = reals(call, DH0) + n * s.hidden; /* where it ends up */
-        state_begin(dh, reals(call, DHN), n, s.hidden);
-        int64_t length = length_of(integers(call, LENGTHS), n, s.time);
+        real *dh = reals(call, AT_rnn_grad_dh0) + n * s.hidden; /* where it ends up */
+        state_begin(dh, reals(call, AT_rnn_grad_dhn), n, s.hidden);
+        int64_t length = length_of(integers(call, AT_rnn_grad_lengths), n, s.time);
         for (int64_t t = s.time - 1; t >= 0; t--) {
             int64_t at = n * s.time + t;
             if (t >= length) {
@@ -58,7 +55,7 @@ KERNEL(rnn_grad)
                 continue;
             }
             real *dz = dgates + at * s.hidden;
-            add_output_grad(dh, reals(call, DY), at, s.hidden);
+            add_output_grad(dh, reals(call, AT_rnn_grad_dy), at, s.hidden);
             for (int64_t k = 0; k < s.hidden; k++) {
                 dz[k] = dh[k] * slope(call->op->attr.rnn_grad.function, y[at * s.hidden + k]);
                 dh[k] = 0;

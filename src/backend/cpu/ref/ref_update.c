@@ -6,9 +6,11 @@
 KERNEL(schedule)
 {
     const int32_t warmup = call->op->attr.schedule.warmup, period = call->op->attr.schedule.period;
-    double factor = schedule_factor(call->op->attr.schedule.kind, warmup, period,
-                                    (double)call->op->attr.schedule.factor, *integers(call, 0));
-    *reals(call, 1) = (real)(call->control->rate * (double)call->op->attr.schedule.scale * factor);
+    double factor =
+        schedule_factor(call->op->attr.schedule.kind, warmup, period,
+                        (double)call->op->attr.schedule.factor, *integers(call, AT_schedule_count));
+    *reals(call, AT_schedule_rate) =
+        (real)(call->control->rate * (double)call->op->attr.schedule.scale * factor);
 }
 
 /* All gradients together are scaled down to the norm `limit` when theirs is larger. */
@@ -29,6 +31,6 @@ KERNEL(clip)
 /* The step is done: counted for this optimiser, and for everything random on the instance. */
 KERNEL(tick)
 {
-    ++*(int32_t *)call->data[1];
+    ++*(int32_t *)call->data[AT_tick_count_out];
     call->control->step++;
 }

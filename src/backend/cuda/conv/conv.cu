@@ -11,15 +11,16 @@ static void run_conv(const struct call *call, struct queue *queue, enum conv_way
     const bool back = call->op->kind == OP_conv_t, fused = call->op->kind == OP_conv_fused;
     const struct conv conv = conv_of(call->program, call->op);
     struct conv_ending ending = {};
-    ending.bias = call_reals(call, 2);
+    ending.bias = call_reals(call, AT_conv_b);
     if (fused)
         ending = conv_ending_of(call);
     float *to = call_reals(call, fused ? 8 : 3);
     if (way == CONV_SMALL)
-        conv_direct(queue, conv, back, call_reals(call, 0), call_reals(call, 1), to, ending);
+        conv_direct(queue, conv, back, call_reals(call, AT_conv_x), call_reals(call, AT_conv_w), to,
+                    ending);
     else
-        conv_implicit_gemm(queue, conv, back, way == CONV_IN_TF32, call_reals(call, 0),
-                           call_reals(call, 1), to, ending, call->workspace);
+        conv_implicit_gemm(queue, conv, back, way == CONV_IN_TF32, call_reals(call, AT_conv_x),
+                           call_reals(call, AT_conv_w), to, ending, call->workspace);
 }
 
 void launch_conv(const struct call *call, struct queue *queue)
@@ -45,9 +46,9 @@ uint64_t workspace_conv(const struct program *program, const struct op *op)
 /* dw[o,i,ky,kx] = Σ_{n,p,q} x[n,i,row,column]·dy[n,o,p,q] */
 static void run_conv_dw(const struct call *call, struct queue *queue, enum conv_way way)
 {
-    conv_wgrad(queue, conv_of(call->program, call->op), way, call_reals(call, 0),
-               call_reals(call, 1), call_reals(call, 2), call->op->attr.conv_dw.accumulate != 0,
-               call->workspace);
+    conv_wgrad(queue, conv_of(call->program, call->op), way, call_reals(call, AT_conv_dw_x),
+               call_reals(call, AT_conv_dw_dy), call_reals(call, AT_conv_dw_dw),
+               call->op->attr.conv_dw.accumulate != 0, call->workspace);
 }
 
 void launch_conv_dw(const struct call *call, struct queue *queue)
@@ -119,11 +120,13 @@ void launch_sum_channels(const struct call *call, struct queue *queue)
 {
     struct channels channels = channels_of(call);
     const struct two *sums = sum_channel_pieces(
-        queue, channels, channel_values{call_reals(call, 0), NULL}, (struct two *)call->workspace);
+        queue, channels, channel_values{call_reals(call, AT_sum_channels_x), NULL},
+        (struct two *)call->workspace);
     if (channels.nhwc) /* they are whole */
         channels.pieces = 1;
     enqueue(queue, add_channel_pieces, dim3(blocks_striding(channels.channels)), dim3(THREADS),
-            channels, sums, call->op->attr.sum_channels.accumulate != 0, call_reals(call, 1));
+            channels, sums, call->op->attr.sum_channels.accumulate != 0,
+            call_reals(call, AT_sum_channels_y));
 }
 
 uint64_t workspace_channels(const struct program *program, const struct op *op)

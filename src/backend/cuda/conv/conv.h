@@ -97,12 +97,12 @@ static inline struct conv conv_of(const struct program *program, const struct op
 static inline struct conv_ending conv_ending_of(const struct call *call)
 {
     const auto &attr = call->op->attr.conv_fused;
-    const struct conv_ending ending = {call_reals(call, 2),
-                                       call_reals(call, 3),
-                                       call_reals(call, 4),
-                                       call_reals(call, 5),
-                                       call_reals(call, 6),
-                                       call_reals(call, 7),
+    const struct conv_ending ending = {call_reals(call, AT_conv_fused_b),
+                                       call_reals(call, AT_conv_fused_gamma),
+                                       call_reals(call, AT_conv_fused_beta),
+                                       call_reals(call, AT_conv_fused_mean),
+                                       call_reals(call, AT_conv_fused_variance),
+                                       call_reals(call, AT_conv_fused_add),
                                        attr.epsilon,
                                        (enum activation)attr.activation,
                                        attr.low,

@@ -59,8 +59,8 @@ static void run_nhwc(const struct call *call, struct queue *queue, const struct 
 void launch_conv_nhwc(const struct call *call, struct queue *queue)
 {
     struct conv_ending ending = {};
-    ending.bias = call_reals(call, 2);
-    run_nhwc(call, queue, ending, call_has(call, 2));
+    ending.bias = call_reals(call, AT_conv_b);
+    run_nhwc(call, queue, ending, call_has(call, AT_conv_b));
 }
 
 void launch_conv_fused_nhwc(const struct call *call, struct queue *queue)

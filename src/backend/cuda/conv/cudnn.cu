@@ -115,14 +115,15 @@ static void run_cudnn(const struct call *call, struct queue *queue,
 void launch_conv_cudnn(const struct call *call, struct queue *queue)
 {
     struct conv_ending ending = {};
-    ending.bias = call_reals(call, 2);
-    run_cudnn(call, queue, ending, call_has(call, 2), false);
+    ending.bias = call_reals(call, AT_conv_b);
+    run_cudnn(call, queue, ending, call_has(call, AT_conv_b), false);
 }
 
 void launch_conv_fused_cudnn(const struct call *call, struct queue *queue)
 {
     const struct conv_ending ending = conv_ending_of(call);
-    run_cudnn(call, queue, ending, true, call_has(call, 7) && ending.add == call_reals(call, 8));
+    run_cudnn(call, queue, ending, true,
+              call_has(call, AT_conv_fused_add) && ending.add == call_reals(call, AT_conv_fused_y));
 }
 
 void launch_conv_dw_cudnn(const struct call *call, struct queue *queue)

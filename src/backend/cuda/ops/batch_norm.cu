@@ -113,14 +113,14 @@ static void run_batch_norm(const struct call *call, struct queue *queue, float *
 {
     const struct channels channels = channels_of(call);
     struct two *sums = (struct two *)call->workspace;
-    const struct norm_training norm = {call_reals(call, 0),
-                                       call_reals(call, 1),
-                                       call_reals(call, 2),
+    const struct norm_training norm = {call_reals(call, AT_batch_norm_x),
+                                       call_reals(call, AT_batch_norm_gamma),
+                                       call_reals(call, AT_batch_norm_beta),
                                        y,
-                                       call_reals(call, 6),
-                                       call_reals(call, 7),
-                                       call_reals(call, 8),
-                                       call_reals(call, 9),
+                                       call_reals(call, AT_batch_norm_saved_mean),
+                                       call_reals(call, AT_batch_norm_saved_scale),
+                                       call_reals(call, AT_batch_norm_mean_out),
+                                       call_reals(call, AT_batch_norm_variance_out),
                                        call->op->attr.batch_norm.epsilon,
                                        call->op->attr.batch_norm.momentum,
                                        add,
@@ -136,14 +136,14 @@ static void run_batch_norm(const struct call *call, struct queue *queue, float *
 
 void launch_batch_norm(const struct call *call, struct queue *queue)
 {
-    run_batch_norm(call, queue, call_reals(call, 5), NULL, false);
+    run_batch_norm(call, queue, call_reals(call, AT_batch_norm_y), NULL, false);
 }
 
 /* The op is a relu: the batch-norm before it does it. */
 void launch_batch_norm_relu(const struct call *call, struct queue *queue)
 {
     const struct call norm = fusion_call(call, call->op - 1);
-    run_batch_norm(&norm, queue, call_reals(call, 1), NULL, true);
+    run_batch_norm(&norm, queue, call_reals(call, AT_batch_norm_gamma), NULL, true);
 }
 
 /* … also when something is added between. */
@@ -151,7 +151,8 @@ void launch_batch_norm_add_relu(const struct call *call, struct queue *queue)
 {
     const struct call norm = fusion_call(call, call->op - 2), add = fusion_call(call, call->op - 1);
     const bool first = op_input(call->program, add.op, 0) == op_output(call->program, norm.op, 0);
-    run_batch_norm(&norm, queue, call_reals(call, 1), call_reals(&add, first), true);
+    run_batch_norm(&norm, queue, call_reals(call, AT_batch_norm_gamma), call_reals(&add, first),
+                   true);
 }
 
 /* Does this relu end what begins with the batch-norm, and leave its input alone? */
@@ -225,13 +226,11 @@ static __global__ void __launch_bounds__(THREADS)
 void launch_batch_norm_fixed(const struct call *call, struct queue *queue)
 {
     const struct channels channels = channels_of(call);
-    const struct norm_fixed norm = {call_reals(call, 0),
-                                    call_reals(call, 1),
-                                    call_reals(call, 2),
-                                    call_reals(call, 3),
-                                    call_reals(call, 4),
-                                    call_reals(call, 5),
-                                    call->op->attr.batch_norm_fixed.epsilon};
+    const struct norm_fixed norm = {
+        call_reals(call, AT_batch_norm_fixed_x),        call_reals(call, AT_batch_norm_fixed_gamma),
+        call_reals(call, AT_batch_norm_fixed_beta),     call_reals(call, AT_batch_norm_fixed_mean),
+        call_reals(call, AT_batch_norm_fixed_variance), call_reals(call, AT_batch_norm_fixed_y),
+        call->op->attr.batch_norm_fixed.epsilon};
     if (channels.nhwc)
         enqueue(queue, batch_norm_fixed_lines, lines_grid(channels), dim3(THREADS), channels, norm);
     else
@@ -331,10 +330,15 @@ void launch_batch_norm_grad(const struct call *call, struct queue *queue)
 {
     const struct channels channels = channels_of(call);
     struct two *sums = (struct two *)call->workspace;
-    const struct norm_gradient norm = {
-        call_reals(call, 0), call_reals(call, 1), call_reals(call, 2),
-        call_reals(call, 3), call_reals(call, 4), call_reals(call, 5),
-        call_reals(call, 6), call_reals(call, 7), call->op->attr.batch_norm_grad.accumulate != 0};
+    const struct norm_gradient norm = {call_reals(call, AT_batch_norm_grad_x),
+                                       call_reals(call, AT_batch_norm_grad_gamma),
+                                       call_reals(call, AT_batch_norm_grad_saved_mean),
+                                       call_reals(call, AT_batch_norm_grad_saved_scale),
+                                       call_reals(call, AT_batch_norm_grad_dy),
+                                       call_reals(call, AT_batch_norm_grad_dx),
+                                       call_reals(call, AT_batch_norm_grad_dgamma),
+                                       call_reals(call, AT_batch_norm_grad_dbeta),
+                                       call->op->attr.batch_norm_grad.accumulate != 0};
     const struct two *found = sum_channel_pieces(
         queue, channels, norm_slopes{norm.dy, norm.x, norm.saved_mean, norm.saved_scale}, sums);
     if (channels.nhwc)

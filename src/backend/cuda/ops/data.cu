@@ -50,11 +50,11 @@ static __global__ void __launch_bounds__(ROWS_THREADS, 2)
 
 void launch_rows(const struct call *call, struct queue *queue)
 {
-    const int64_t n = call_dim(call, 0, 0);
+    const int64_t n = call_dim(call, AT_rows_rows, 0);
     const unsigned usual = n <= THREADS ? (unsigned)THREADS : (unsigned)ROWS_THREADS;
     const bool slight = moving_threads(queue, n * MOVING_BLOCKS) < THREADS;
     enqueue_early(queue, rows_next, dim3(1), dim3(slight ? 32 : usual), 0, n, call->feed,
-                  (int32_t *)call_reals(call, 0));
+                  (int32_t *)call_reals(call, AT_rows_rows));
 }
 
 /* `count` and `width` in pieces of so many words. */
@@ -79,17 +79,17 @@ static __global__ void MOVING_BOUNDS load_each(int64_t count, int64_t width, con
 template <int WORDS>
 static void load_rows(const struct call *call, struct queue *queue, int64_t width)
 {
-    const int64_t count = call_dim(call, 0, 0) * width;
+    const int64_t count = call_dim(call, AT_load_rows, 0) * width;
     const int32_t tensor = op_output(call->program, call->op, 0);
     const unsigned threads = moving_threads(queue, count);
     enqueue_early(queue, load_each<WORDS>, moving_blocks(count, threads), dim3(threads), 0, count,
-                  width, call_integers(call, 0), (const struct feed *)call->feed,
-                  (const struct feed_view *)&call->views[tensor], call_reals(call, 1));
+                  width, call_integers(call, AT_load_rows), (const struct feed *)call->feed,
+                  (const struct feed_view *)&call->views[tensor], call_reals(call, AT_load_x));
 }
 
 void launch_load(const struct call *call, struct queue *queue)
 {
-    const int64_t width = call_count(call, 1) / call_dim(call, 0, 0);
+    const int64_t width = call_count(call, AT_load_x) / call_dim(call, AT_load_rows, 0);
     if (moves_four(width))
         load_rows<4>(call, queue, width / 4);
     else
@@ -116,10 +116,11 @@ static __global__ void MOVING_BOUNDS store_each(int64_t count, int64_t width, co
 template <int WORDS>
 static void store_rows(const struct call *call, struct queue *queue, int64_t width)
 {
-    const int64_t count = call_dim(call, 1, 0) * width;
+    const int64_t count = call_dim(call, AT_store_rows, 0) * width;
     const unsigned threads = moving_threads(queue, count);
     enqueue_early(queue, store_each<WORDS>, moving_blocks(count, threads), dim3(threads), 0, count,
-                  width, call_integers(call, 1), (const float *)call_reals(call, 0),
+                  width, call_integers(call, AT_store_rows),
+                  (const float *)call_reals(call, AT_store_x),
                   (const struct feed_view *)&call->views[op_input(call->program, call->op, 0)]);
 }
 
@@ -143,11 +144,12 @@ static __global__ void MOVING_BOUNDS store_next(int64_t count, const uint32_t *x
 
 void launch_store(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
-    const int64_t width = call_has(call, 1) ? count / call_dim(call, 1, 0) : count;
-    if (!call_has(call, 1))
+    const int64_t count = call_count(call, AT_store_x);
+    const int64_t width =
+        call_has(call, AT_store_rows) ? count / call_dim(call, AT_store_rows, 0) : count;
+    if (!call_has(call, AT_store_rows))
         enqueue_early(queue, store_next, dim3(1), dim3(THREADS), 0, count,
-                      (const uint32_t *)call_reals(call, 0),
+                      (const uint32_t *)call_reals(call, AT_store_x),
                       &call->views[op_input(call->program, call->op, 0)]);
     else if (moves_four(width))
         store_rows<4>(call, queue, width / 4);

@@ -9,8 +9,9 @@
 
 void launch_activate(const struct call *call, struct queue *queue)
 {
-    mixed_activate(queue, call_count(call, 0), (enum activation)call->op->attr.activate.function,
-                   call->op->attr.activate.alpha, call_cells(call, 0), call_cells(call, 1));
+    mixed_activate(queue, call_count(call, AT_activate_x),
+                   (enum activation)call->op->attr.activate.function, call->op->attr.activate.alpha,
+                   call_cells(call, 0), call_cells(call, 1));
 }
 
 static __global__ void activate_grad_each(int64_t count, enum activation function, float alpha,
@@ -31,7 +32,7 @@ static __global__ void activate_grad_each(int64_t count, enum activation functio
 
 void launch_activate_grad(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
+    const int64_t count = call_count(call, AT_activate_grad_saved);
     enqueue_early(queue, activate_grad_each, dim3(blocks_of_eights(count)), dim3(THREADS), 0, count,
                   (enum activation)call->op->attr.activate_grad.function,
                   call->op->attr.activate_grad.alpha, call_cells(call, 0), call_cells(call, 1),
@@ -53,7 +54,7 @@ static __global__ void bound_each(int64_t count, float low, float high, struct c
 
 void launch_bound(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
+    const int64_t count = call_count(call, AT_bound_x);
     enqueue(queue, bound_each, dim3(blocks_of_eights(count)), dim3(THREADS), count,
             call->op->attr.bound.low, call->op->attr.bound.high, call_cells(call, 0),
             call_cells(call, 1));
@@ -78,7 +79,7 @@ static __global__ void map_each(int64_t count, Function function, struct cells a
 template <typename Function>
 static void map(const struct call *call, struct queue *queue, Function function)
 {
-    const int64_t count = call_count(call, 0);
+    const int64_t count = call_count(call, AT_activate_x);
     enqueue(queue, map_each<Function>, dim3(blocks_of_eights(count)), dim3(THREADS), count,
             function, call_cells(call, 0), call_cells(call, 1), call_cells(call, 2));
 }
@@ -128,10 +129,12 @@ static __global__ void divide_grad_each(int64_t count, const float *b, const flo
 
 void launch_divide_grad(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
+    const int64_t count = call_count(call, AT_divide_grad_b);
     enqueue(queue, divide_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
-            (const float *)call_reals(call, 2), call_reals(call, 3));
+            (const float *)call_reals(call, AT_divide_grad_b),
+            (const float *)call_reals(call, AT_divide_grad_y),
+            (const float *)call_reals(call, AT_divide_grad_dy),
+            call_reals(call, AT_divide_grad_db));
 }
 
 /* Of what y = bound(x) has become, and dy. */
@@ -157,10 +160,10 @@ static __global__ void mask_each(int64_t count, int64_t width, const float *x, c
 
 void launch_mask(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
+    const int64_t count = call_count(call, AT_mask_x);
     enqueue(queue, mask_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            call_count(call, 1), (const float *)call_reals(call, 0),
-            (const float *)call_reals(call, 1), call_reals(call, 2));
+            call_count(call, AT_mask_keep), (const float *)call_reals(call, AT_mask_x),
+            (const float *)call_reals(call, AT_mask_keep), call_reals(call, AT_mask_y));
 }
 
 static __global__ void add_rows_each(int64_t count, int64_t width, const float *x, const float *b,
@@ -172,10 +175,10 @@ static __global__ void add_rows_each(int64_t count, int64_t width, const float *
 
 void launch_add_rows(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
+    const int64_t count = call_count(call, AT_add_rows_x);
     enqueue(queue, add_rows_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            call_count(call, 1), (const float *)call_reals(call, 0),
-            (const float *)call_reals(call, 1), call_reals(call, 2));
+            call_count(call, AT_add_rows_b), (const float *)call_reals(call, AT_add_rows_x),
+            (const float *)call_reals(call, AT_add_rows_b), call_reals(call, AT_add_rows_y));
 }
 
 static __global__ void fill_each(int64_t count, float value, float *y)
@@ -186,9 +189,9 @@ static __global__ void fill_each(int64_t count, float value, float *y)
 
 void launch_fill(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
+    const int64_t count = call_count(call, AT_fill_y);
     enqueue(queue, fill_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            call->op->attr.fill.value, call_reals(call, 0));
+            call->op->attr.fill.value, call_reals(call, AT_fill_y));
 }
 
 /* Where the random numbers of an op come from. */
@@ -230,10 +233,10 @@ static __global__ void dropout_each(int64_t count, struct random_source source, 
 
 void launch_dropout(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
+    const int64_t count = call_count(call, AT_dropout_x);
     enqueue(queue, dropout_each, dim3(blocks_striding(count)), dim3(THREADS), count,
             random_of(call, 1, count, call->op->attr.dropout.stream), call->op->attr.dropout.rate,
-            (const float *)call_reals(call, 0), call_reals(call, 2));
+            (const float *)call_reals(call, AT_dropout_x), call_reals(call, AT_dropout_y));
 }
 
 static __global__ void bernoulli_each(int64_t count, struct random_source source, const float *p,
@@ -245,10 +248,10 @@ static __global__ void bernoulli_each(int64_t count, struct random_source source
 
 void launch_bernoulli(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
+    const int64_t count = call_count(call, AT_bernoulli_p);
     enqueue(queue, bernoulli_each, dim3(blocks_striding(count)), dim3(THREADS), count,
             random_of(call, 1, count, call->op->attr.bernoulli.stream),
-            (const float *)call_reals(call, 0), call_reals(call, 2));
+            (const float *)call_reals(call, AT_bernoulli_p), call_reals(call, AT_bernoulli_y));
 }
 
 static __global__ void random_each(int64_t count, struct random_source source,
@@ -260,8 +263,8 @@ static __global__ void random_each(int64_t count, struct random_source source,
 
 void launch_random(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 1);
+    const int64_t count = call_count(call, AT_random_y);
     enqueue(queue, random_each, dim3(blocks_striding(count)), dim3(THREADS), count,
             random_of(call, 0, count, call->op->attr.random.stream),
-            (enum distribution)call->op->attr.random.distribution, call_reals(call, 1));
+            (enum distribution)call->op->attr.random.distribution, call_reals(call, AT_random_y));
 }

@@ -26,11 +26,12 @@ static __global__ void draw_each(int64_t count, int64_t width, const struct cont
 
 void launch_draw_normal(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 2);
+    const int64_t count = call_count(call, AT_draw_normal_z);
     enqueue(queue, draw_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            call_dim(call, 2, 1), (const struct control *)call->control,
-            (uint32_t)call->op->attr.draw_normal.stream, call_integers(call, 1),
-            (const float *)call_reals(call, 0), call_reals(call, 2));
+            call_dim(call, AT_draw_normal_z, 1), (const struct control *)call->control,
+            (uint32_t)call->op->attr.draw_normal.stream, call_integers(call, AT_draw_normal_rows),
+            (const float *)call_reals(call, AT_draw_normal_moments),
+            call_reals(call, AT_draw_normal_z));
 }
 
 static __global__ void draw_grad_each(int64_t count, int64_t width, const float *moments,
@@ -46,11 +47,13 @@ static __global__ void draw_grad_each(int64_t count, int64_t width, const float 
 
 void launch_draw_normal_grad(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 1);
+    const int64_t count = call_count(call, AT_draw_normal_grad_z);
     enqueue(queue, draw_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            call_dim(call, 1, 1), (const float *)call_reals(call, 0),
-            (const float *)call_reals(call, 1), (const float *)call_reals(call, 2),
-            call_reals(call, 3));
+            call_dim(call, AT_draw_normal_grad_z, 1),
+            (const float *)call_reals(call, AT_draw_normal_grad_moments),
+            (const float *)call_reals(call, AT_draw_normal_grad_z),
+            (const float *)call_reals(call, AT_draw_normal_grad_dz),
+            call_reals(call, AT_draw_normal_grad_dmoments));
 }
 
 /* What one number of a code adds to the divergence, twice. */
@@ -67,9 +70,12 @@ struct code_distance {
 
 void launch_divergence(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0) / 2, batch = call_dim(call, 0, 0);
-    reduce(queue, count, code_distance{call_reals(call, 0), call_dim(call, 0, 2)},
-           0.5f / (float)batch, (float *)call->workspace, call_reals(call, 1));
+    const int64_t count = call_count(call, AT_divergence_moments) / 2,
+                  batch = call_dim(call, AT_divergence_moments, 0);
+    reduce(queue, count,
+           code_distance{call_reals(call, AT_divergence_moments),
+                         call_dim(call, AT_divergence_moments, 2)},
+           0.5f / (float)batch, (float *)call->workspace, call_reals(call, AT_divergence_loss));
 }
 
 static __global__ void divergence_grad_each(int64_t count, int64_t width, float scale,
@@ -85,9 +91,11 @@ static __global__ void divergence_grad_each(int64_t count, int64_t width, float 
 
 void launch_divergence_grad(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0) / 2;
+    const int64_t count = call_count(call, AT_divergence_grad_moments) / 2;
     enqueue(queue, divergence_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            call_dim(call, 0, 2),
-            call->op->attr.divergence_grad.scale / (float)call_dim(call, 0, 0),
-            (const float *)call_reals(call, 0), call_reals(call, 1));
+            call_dim(call, AT_divergence_grad_moments, 2),
+            call->op->attr.divergence_grad.scale /
+                (float)call_dim(call, AT_divergence_grad_moments, 0),
+            (const float *)call_reals(call, AT_divergence_grad_moments),
+            call_reals(call, AT_divergence_grad_dmoments));
 }

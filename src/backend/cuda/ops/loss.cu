@@ -19,9 +19,9 @@ struct squared_error {
 
 void launch_mse(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
-    reduce(queue, count, squared_error{call_reals(call, 0), call_reals(call, 1)},
-           1.0f / (float)count, (float *)call->workspace, call_reals(call, 2));
+    const int64_t count = call_count(call, AT_mse_y);
+    reduce(queue, count, squared_error{call_reals(call, AT_mse_y), call_reals(call, AT_mse_target)},
+           1.0f / (float)count, (float *)call->workspace, call_reals(call, AT_mse_loss));
 }
 
 static __global__ void mse_grad_each(int64_t count, float factor, const float *y,
@@ -35,11 +35,12 @@ static __global__ void mse_grad_each(int64_t count, float factor, const float *y
 
 void launch_mse_grad(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
+    const int64_t count = call_count(call, AT_mse_grad_y);
     enqueue_early(queue, mse_grad_each, dim3(blocks_striding(count)), dim3(THREADS), 0, count,
                   call->op->attr.mse_grad.scale * 2.0f / (float)count,
-                  (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
-                  call_reals(call, 2));
+                  (const float *)call_reals(call, AT_mse_grad_y),
+                  (const float *)call_reals(call, AT_mse_grad_target),
+                  call_reals(call, AT_mse_grad_dy));
 }
 
 /* One block a row: its softmax, where causal over as much of it as row t of [t, t] sees: the rest
@@ -100,17 +101,18 @@ static __global__ void __launch_bounds__(THREADS)
 
 void launch_softmax(const struct call *call, struct queue *queue)
 {
-    enqueue(queue, softmax_row, dim3((unsigned)call_dim(call, 0, 0)), dim3(THREADS),
-            call_dim(call, 0, 1), false, (const float *)call_reals(call, 0), call_reals(call, 1),
-            (const int32_t *)NULL, (float *)NULL);
+    enqueue(queue, softmax_row, dim3((unsigned)call_dim(call, AT_softmax_x, 0)), dim3(THREADS),
+            call_dim(call, AT_softmax_x, 1), false, (const float *)call_reals(call, AT_softmax_x),
+            call_reals(call, AT_softmax_y), (const int32_t *)NULL, (float *)NULL);
 }
 
 void launch_softmax_causal(const struct call *call, struct queue *queue)
 {
-    const int64_t n = call_dim(call, 0, 0), t = call_dim(call, 0, 1);
+    const int64_t n = call_dim(call, AT_softmax_causal_x, 0),
+                  t = call_dim(call, AT_softmax_causal_x, 1);
     enqueue(queue, softmax_row, dim3((unsigned)(n * t)), dim3(THREADS), t, true,
-            (const float *)call_reals(call, 0), call_reals(call, 1), (const int32_t *)NULL,
-            (float *)NULL);
+            (const float *)call_reals(call, AT_softmax_causal_x),
+            call_reals(call, AT_softmax_causal_y), (const int32_t *)NULL, (float *)NULL);
 }
 
 /* dx = y·(dy - Σ dy·y), one block a row. */
@@ -128,9 +130,11 @@ static __global__ void __launch_bounds__(THREADS)
 
 void launch_softmax_grad(const struct call *call, struct queue *queue)
 {
-    enqueue(queue, softmax_grad_row, dim3((unsigned)call_dim(call, 0, 0)), dim3(THREADS),
-            call_dim(call, 0, 1), (const float *)call_reals(call, 0),
-            (const float *)call_reals(call, 1), call_reals(call, 2));
+    enqueue(queue, softmax_grad_row, dim3((unsigned)call_dim(call, AT_softmax_grad_y, 0)),
+            dim3(THREADS), call_dim(call, AT_softmax_grad_y, 1),
+            (const float *)call_reals(call, AT_softmax_grad_y),
+            (const float *)call_reals(call, AT_softmax_grad_dy),
+            call_reals(call, AT_softmax_grad_dx));
 }
 
 /* Workspace: partial sums, then the loss of each sample. */
@@ -142,17 +146,21 @@ uint64_t workspace_cross_entropy(const struct program *program, const struct op 
 
 void launch_cross_entropy(const struct call *call, struct queue *queue)
 {
-    const int64_t n = call_dim(call, 0, 0), k = call_dim(call, 0, 1);
+    const int64_t n = call_dim(call, AT_cross_entropy_x, 0),
+                  k = call_dim(call, AT_cross_entropy_x, 1);
     float *partial = (float *)call->workspace, *losses = partial + REDUCE_BLOCKS;
     if (k <= FEW_CLASSES)
         enqueue_early(queue, softmax_few, dim3(blocks_for(n * 32, THREADS)), dim3(THREADS), 0, n,
-                      (int)k, (const float *)call_reals(call, 0), call_reals(call, 3),
-                      call_integers(call, 1), losses);
+                      (int)k, (const float *)call_reals(call, AT_cross_entropy_x),
+                      call_reals(call, AT_cross_entropy_p),
+                      call_integers(call, AT_cross_entropy_label), losses);
     else
         enqueue_early(queue, softmax_row, dim3((unsigned)n), dim3(THREADS), 0, k, false,
-                      (const float *)call_reals(call, 0), call_reals(call, 3),
-                      call_integers(call, 1), losses);
-    reduce(queue, n, reduce_value{losses}, 1.0f / (float)n, partial, call_reals(call, 2));
+                      (const float *)call_reals(call, AT_cross_entropy_x),
+                      call_reals(call, AT_cross_entropy_p),
+                      call_integers(call, AT_cross_entropy_label), losses);
+    reduce(queue, n, reduce_value{losses}, 1.0f / (float)n, partial,
+           call_reals(call, AT_cross_entropy_loss));
 }
 
 static __global__ void cross_entropy_grad_each(int64_t count, int64_t k, float factor,
@@ -170,10 +178,14 @@ static __global__ void cross_entropy_grad_each(int64_t count, int64_t k, float f
 
 void launch_cross_entropy_grad(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0), n = call_dim(call, 0, 0), k = call_dim(call, 0, 1);
+    const int64_t count = call_count(call, AT_cross_entropy_grad_p),
+                  n = call_dim(call, AT_cross_entropy_grad_p, 0),
+                  k = call_dim(call, AT_cross_entropy_grad_p, 1);
     enqueue_early(queue, cross_entropy_grad_each, dim3(blocks_striding(count)), dim3(THREADS), 0,
                   count, k, call->op->attr.cross_entropy_grad.scale / (float)n,
-                  (const float *)call_reals(call, 0), call_integers(call, 1), call_reals(call, 2));
+                  (const float *)call_reals(call, AT_cross_entropy_grad_p),
+                  call_integers(call, AT_cross_entropy_grad_label),
+                  call_reals(call, AT_cross_entropy_grad_dx));
 }
 
 /* Of logits: max(x, 0) - x·target + ln(1 + exp(-|x|)), which never overflows. */
@@ -188,9 +200,12 @@ struct binary_error {
 
 void launch_binary_cross_entropy(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
-    reduce(queue, count, binary_error{call_reals(call, 0), call_reals(call, 1)},
-           1.0f / (float)count, (float *)call->workspace, call_reals(call, 2));
+    const int64_t count = call_count(call, AT_binary_cross_entropy_x);
+    reduce(queue, count,
+           binary_error{call_reals(call, AT_binary_cross_entropy_x),
+                        call_reals(call, AT_binary_cross_entropy_target)},
+           1.0f / (float)count, (float *)call->workspace,
+           call_reals(call, AT_binary_cross_entropy_loss));
 }
 
 static __global__ void binary_cross_entropy_grad_each(int64_t count, float factor, const float *x,
@@ -202,11 +217,12 @@ static __global__ void binary_cross_entropy_grad_each(int64_t count, float facto
 
 void launch_binary_cross_entropy_grad(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
+    const int64_t count = call_count(call, AT_binary_cross_entropy_grad_x);
     enqueue(queue, binary_cross_entropy_grad_each, dim3(blocks_striding(count)), dim3(THREADS),
             count, call->op->attr.binary_cross_entropy_grad.scale / (float)count,
-            (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
-            call_reals(call, 2));
+            (const float *)call_reals(call, AT_binary_cross_entropy_grad_x),
+            (const float *)call_reals(call, AT_binary_cross_entropy_grad_target),
+            call_reals(call, AT_binary_cross_entropy_grad_dx));
 }
 
 /* The first of equal largest answers counts. */
@@ -265,17 +281,18 @@ static __global__ void __launch_bounds__(THREADS)
 
 void launch_right_class(const struct call *call, struct queue *queue)
 {
-    const int64_t n = call_dim(call, 0, 0), k = call_dim(call, 0, 1);
-    const float *x = call_reals(call, 0);
-    const int32_t *label = call_integers(call, 1);
+    const int64_t n = call_dim(call, AT_right_class_x, 0), k = call_dim(call, AT_right_class_x, 1);
+    const float *x = call_reals(call, AT_right_class_x);
+    const int32_t *label = call_integers(call, AT_right_class_label);
     float *partial = (float *)call->workspace, *right = partial + REDUCE_BLOCKS;
     if (k <= FEW_CLASSES) {
-        reduce(queue, n, class_is_right{x, label, k}, 1.0f, partial, call_reals(call, 2));
+        reduce(queue, n, class_is_right{x, label, k}, 1.0f, partial,
+               call_reals(call, AT_right_class_right));
         return;
     }
     enqueue(queue, class_is_right_row, dim3((unsigned)n), dim3(THREADS), (int32_t)k, x, label,
             right);
-    reduce(queue, n, reduce_value{right}, 1.0f, partial, call_reals(call, 2));
+    reduce(queue, n, reduce_value{right}, 1.0f, partial, call_reals(call, AT_right_class_right));
 }
 
 /* Nearer to its target than half the distance between two levels. */
@@ -290,7 +307,9 @@ struct level_is_right {
 
 void launch_right_level(const struct call *call, struct queue *queue)
 {
-    const level_is_right term = {call_reals(call, 0), call_reals(call, 1),
+    const level_is_right term = {call_reals(call, AT_right_level_y),
+                                 call_reals(call, AT_right_level_target),
                                  0.5f / (float)(call->op->attr.right_level.classes - 1)};
-    reduce(queue, call_dim(call, 0, 0), term, 1.0f, (float *)call->workspace, call_reals(call, 2));
+    reduce(queue, call_dim(call, AT_right_level_y, 0), term, 1.0f, (float *)call->workspace,
+           call_reals(call, AT_right_level_right));
 }

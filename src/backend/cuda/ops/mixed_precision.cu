@@ -76,13 +76,14 @@ static __global__ void MOVING_BOUNDS load_row(int64_t width, const int32_t *rows
 
 void launch_load_16bit(const struct call *call, struct queue *queue)
 {
-    const int64_t rows = call_dim(call, 0, 0), width = call_count(call, 1) / rows;
+    const int64_t rows = call_dim(call, AT_load_rows, 0),
+                  width = call_count(call, AT_load_x) / rows;
     const int32_t tensor = op_output(call->program, call->op, 0);
     const int64_t share = width % CELLS == 0 ? width / CELLS : width;
     const unsigned most = moving_threads(queue, rows * share);
     const unsigned threads = share < most ? ((unsigned)share + 31) / 32 * 32 : most;
     enqueue_early(queue, load_row, dim3((unsigned)rows), dim3(threads), 0, width,
-                  call_integers(call, 0), (const struct feed *)call->feed,
+                  call_integers(call, AT_load_rows), (const struct feed *)call->feed,
                   (const struct feed_view *)&call->views[tensor], call_cells(call, 1));
 }
 

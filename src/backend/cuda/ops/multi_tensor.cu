@@ -52,9 +52,6 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Operands of adam, as ops.def numbers them. */
-enum { ADAM_STEPS = 3, ADAM_MEAN, ADAM_SQUARES };
-
 /* May the update be one of many? None of them clears its gradient, and they go alike. */
 static bool is_plain(const struct program *program, const struct op *op, const struct op *first)
 {
@@ -64,7 +61,8 @@ static bool is_plain(const struct program *program, const struct op *op, const s
            program->tensors[op_input(program, op, 0)].bytes <= SMALL_BYTES &&
            op_input(program, op, 2) == op_input(program, first, 2) &&
            (adam ? memcmp(&op->attr.adam, &first->attr.adam, sizeof op->attr.adam) == 0 &&
-                       op_input(program, op, ADAM_STEPS) == op_input(program, first, ADAM_STEPS)
+                       op_input(program, op, AT_adam_count) ==
+                           op_input(program, first, AT_adam_count)
                  : memcmp(&op->attr.sgd, &first->attr.sgd, sizeof op->attr.sgd) == 0);
 }
 
@@ -95,8 +93,8 @@ void launch_multi_tensor(const struct call *call, struct queue *queue)
     const bool adam = last->kind == OP_adam;
     struct multi_tensor all = {};
     int32_t blocks = 0;
-    all.rate = call_reals(call, 2);
-    all.steps = adam ? call_integers(call, ADAM_STEPS) : NULL;
+    all.rate = call_reals(call, AT_sgd_rate);
+    all.steps = adam ? call_integers(call, AT_adam_count) : NULL;
     all.rule = rule_of(last);
     each_plain(program, [&](const struct op *op) {
         if (op > last)
@@ -107,8 +105,8 @@ void launch_multi_tensor(const struct call *call, struct queue *queue)
         const int64_t numbers = shape_count(&program->tensors[op_input(program, op, 0)].shape);
         all.at[all.count++] = {operands[0],
                                operands[1],
-                               adam ? operands[ADAM_MEAN] : NULL,
-                               adam ? operands[ADAM_SQUARES] : NULL,
+                               adam ? operands[AT_adam_mean] : NULL,
+                               adam ? operands[AT_adam_squares] : NULL,
                                (int32_t)numbers,
                                blocks};
         blocks += (int32_t)blocks_for(numbers, MULTI_TENSOR_EACH);

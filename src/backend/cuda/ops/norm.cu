@@ -56,12 +56,14 @@ static __global__ void __launch_bounds__(THREADS)
 
 void launch_layer_norm(const struct call *call, struct queue *queue)
 {
-    const int64_t n = call_dim(call, 0, 0), k = call_dim(call, 0, 1);
+    const int64_t n = call_dim(call, AT_layer_norm_x, 0), k = call_dim(call, AT_layer_norm_x, 1);
     enqueue(queue, k < ROW_LONG ? layer_norm_row<ROW_WARP> : layer_norm_row<THREADS>,
-            dim3(row_blocks(n, k)), dim3(THREADS), n, k, (const float *)call_reals(call, 0),
-            (const float *)call_reals(call, 1), (const float *)call_reals(call, 2),
-            call->op->attr.layer_norm.epsilon, call_reals(call, 3), call_reals(call, 4),
-            call_reals(call, 5));
+            dim3(row_blocks(n, k)), dim3(THREADS), n, k,
+            (const float *)call_reals(call, AT_layer_norm_x),
+            (const float *)call_reals(call, AT_layer_norm_gamma),
+            (const float *)call_reals(call, AT_layer_norm_beta), call->op->attr.layer_norm.epsilon,
+            call_reals(call, AT_layer_norm_y), call_reals(call, AT_layer_norm_saved_mean),
+            call_reals(call, AT_layer_norm_saved_scale));
 }
 
 /* What a layer-norm was given and kept; its rows have k elements. */
@@ -148,26 +150,28 @@ uint64_t workspace_layer_norm_grad(const struct program *program, const struct o
 
 void launch_layer_norm_grad(const struct call *call, struct queue *queue)
 {
-    const int64_t n = call_dim(call, 0, 0), k = call_dim(call, 0, 1);
+    const int64_t n = call_dim(call, AT_layer_norm_grad_x, 0),
+                  k = call_dim(call, AT_layer_norm_grad_x, 1);
     const bool accumulate = call->op->attr.layer_norm_grad.accumulate != 0;
-    const struct layer_saved saved = {call_reals(call, 0),
-                                      call_reals(call, 1),
-                                      call_reals(call, 2),
-                                      call_reals(call, 3),
-                                      call_reals(call, 4),
+    const struct layer_saved saved = {call_reals(call, AT_layer_norm_grad_x),
+                                      call_reals(call, AT_layer_norm_grad_gamma),
+                                      call_reals(call, AT_layer_norm_grad_saved_mean),
+                                      call_reals(call, AT_layer_norm_grad_saved_scale),
+                                      call_reals(call, AT_layer_norm_grad_dy),
                                       n,
                                       k};
     const int64_t chunk_rows = max((n + SUM_CHUNKS - 1) / SUM_CHUNKS, (int64_t)SUM_CHUNK_ROWS);
     const unsigned chunks = blocks_for(n, chunk_rows);
     float *sums = (float *)call->workspace;
-    if (call_has(call, 5))
+    if (call_has(call, AT_layer_norm_grad_dx))
         enqueue(queue, k < ROW_LONG ? layer_norm_grad_row<ROW_WARP> : layer_norm_grad_row<THREADS>,
-                dim3(row_blocks(n, k)), dim3(THREADS), saved, call_reals(call, 5));
+                dim3(row_blocks(n, k)), dim3(THREADS), saved,
+                call_reals(call, AT_layer_norm_grad_dx));
     enqueue(queue, layer_norm_chunk, dim3(blocks_for(k, SUM_COLS), chunks),
             dim3(SUM_COLS, SUM_LINES), saved, chunk_rows, sums);
     sum_rows(queue, (int64_t)chunks, 2 * k, reduce_value{sums},
-             to_gamma_and_beta{{call_reals(call, 6), 0, 1.0f, accumulate},
-                               {call_reals(call, 7), 0, 1.0f, accumulate},
+             to_gamma_and_beta{{call_reals(call, AT_layer_norm_grad_dgamma), 0, 1.0f, accumulate},
+                               {call_reals(call, AT_layer_norm_grad_dbeta), 0, 1.0f, accumulate},
                                k});
 }
 
@@ -197,10 +201,10 @@ struct response {
 static struct response response_of(const struct call *call, bool back)
 {
     const auto &attr = call->op->attr.lrn;
-    const int64_t n = call_dim(call, 0, 0), channels = call_dim(call, 0, 1);
+    const int64_t n = call_dim(call, AT_lrn_x, 0), channels = call_dim(call, AT_lrn_x, 1);
     const int64_t more = attr.size / 2, less = (attr.size - 1) / 2;
     return {channels,
-            call_count(call, 0) / (n * channels),
+            call_count(call, AT_lrn_x) / (n * channels),
             back ? less : more,
             back ? more : less,
             attr.alpha / (float)attr.size,
@@ -227,10 +231,10 @@ static __global__ void lrn_each(int64_t count, struct response response, const f
 
 void launch_lrn(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
+    const int64_t count = call_count(call, AT_lrn_x);
     enqueue(queue, lrn_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            response_of(call, false), (const float *)call_reals(call, 0), call_reals(call, 1),
-            call_reals(call, 2));
+            response_of(call, false), (const float *)call_reals(call, AT_lrn_x),
+            call_reals(call, AT_lrn_y), call_reals(call, AT_lrn_base));
 }
 
 /* dx = dy·base^-beta - 2·alpha·beta/size · x · Σ dy·x·base^(-beta-1), over the channels that took
@@ -251,9 +255,9 @@ static __global__ void lrn_grad_each(int64_t count, struct response response, co
 
 void launch_lrn_grad(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
+    const int64_t count = call_count(call, AT_lrn_grad_x);
     enqueue(queue, lrn_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            response_of(call, true), (const float *)call_reals(call, 0),
-            (const float *)call_reals(call, 1), (const float *)call_reals(call, 2),
-            call_reals(call, 3));
+            response_of(call, true), (const float *)call_reals(call, AT_lrn_grad_x),
+            (const float *)call_reals(call, AT_lrn_grad_base),
+            (const float *)call_reals(call, AT_lrn_grad_dy), call_reals(call, AT_lrn_grad_dx));
 }

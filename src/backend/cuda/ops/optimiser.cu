@@ -54,16 +54,17 @@ template <typename Rule>
 static void update(const struct call *call, struct queue *queue, const Rule &rule,
                    const float *seen = NULL)
 {
-    const int64_t count = call_count(call, 0);
+    const int64_t count = call_count(call, AT_sgd_w);
     const struct cells none = {}, copy = call->mixed && call_tensor(call, 0)->role == ROLE_PARAM
                                              ? mixed_copy(call->mixed, call_tensor(call, 0))
                                              : none;
     const int32_t kept = call->op->inputs - Rule::KEPT;
-    const struct pace_source from = {call_reals(call, 2), seen,
-                                     kept > 3 ? call_integers(call, 3) : NULL};
+    const struct pace_source from = {call_reals(call, AT_adam_rate), seen,
+                                     kept > 3 ? call_integers(call, AT_adam_count) : NULL};
     enqueue(queue, update_each<Rule>, dim3(blocks_striding(count)), dim3(THREADS), count,
-            call_reals(call, 0), call_reals(call, 1), call_has(call, call->op->inputs + 1), rule,
-            from, Rule::KEPT > 0 ? call_reals(call, kept) : (float *)NULL,
+            call_reals(call, AT_adam_w), call_reals(call, AT_adam_g),
+            call_has(call, call->op->inputs + 1), rule, from,
+            Rule::KEPT > 0 ? call_reals(call, kept) : (float *)NULL,
             Rule::KEPT > 1 ? call_reals(call, kept + 1) : (float *)NULL, copy,
             call_loss_scale(call));
 }
@@ -102,7 +103,7 @@ void launch_adam(const struct call *call, struct queue *queue)
 {
     const struct adam_rule rule = rule_of(call->op).adam;
     float *seen = (float *)call->workspace;
-    enqueue(queue, adam_see, dim3(1), dim3(2), call_integers(call, 3), rule, seen);
+    enqueue(queue, adam_see, dim3(1), dim3(2), call_integers(call, AT_adam_count), rule, seen);
     update(call, queue, rule, seen);
 }
 

@@ -101,11 +101,11 @@ void launch_max_pool(const struct call *call, struct queue *queue)
 {
     const struct image from = image_of(call, 0), to = image_of(call, 1);
     const int wide = wide_of(from, to);
-    const int64_t count = call_count(call, 1) / wide;
+    const int64_t count = call_count(call, AT_max_pool_y) / wide;
     enqueue(queue, wide > 1 ? max_pool_each<NHWC_VECTOR> : max_pool_each<1>,
             dim3(blocks_striding(count)), dim3(THREADS), count, pooling_of(call, 0, 1), from, to,
-            call_is_nhwc(call, 2), (const float *)call_reals(call, 0), call_reals(call, 1),
-            (int32_t *)call_reals(call, 2));
+            call_is_nhwc(call, 2), (const float *)call_reals(call, AT_max_pool_x),
+            call_reals(call, AT_max_pool_y), (int32_t *)call_reals(call, AT_max_pool_places));
 }
 
 /* A block has a plane to itself and takes its elements in order, THREADS at a time. Those that go
@@ -213,23 +213,25 @@ static void unpool_known(const struct call *call, struct queue *queue, const str
                                     attr.window_h, attr.window_w, attr.stride_h, attr.stride_w,
                                     attr.pad_h,    attr.pad_w};
     const int wide = call_is_nhwc(call, 1) ? wide_of(pooled, to) : 1;
-    const int64_t count = call_count(call, 2) / wide;
+    const int64_t count = call_count(call, AT_max_unpool_y) / wide;
     enqueue(queue, wide > 1 ? max_unpool_each<NHWC_VECTOR> : max_unpool_each<1>,
             dim3(blocks_striding(count)), dim3(THREADS), count, pooling, pooled, to,
-            call_is_nhwc(call, 1), (const float *)call_reals(call, 0), call_integers(call, 1),
-            slope, y);
+            call_is_nhwc(call, 1), (const float *)call_reals(call, AT_max_unpool_x),
+            call_integers(call, AT_max_unpool_places), slope, y);
 }
 
 void launch_max_unpool(const struct call *call, struct queue *queue)
 {
-    const int64_t planes = call_dim(call, 0, 0) * call_dim(call, 0, 1);
+    const int64_t planes = call_dim(call, AT_max_unpool_x, 0) * call_dim(call, AT_max_unpool_x, 1);
     const struct op *pool = pool_of_places(call->program, call->op);
     if (pool)
-        unpool_known(call, queue, pool, unpool_slope{}, call_reals(call, 2));
+        unpool_known(call, queue, pool, unpool_slope{}, call_reals(call, AT_max_unpool_y));
     else
         enqueue(queue, max_unpool_plane, dim3((unsigned)planes), dim3(THREADS),
-                call_count(call, 0) / planes, call_count(call, 2) / planes,
-                (const float *)call_reals(call, 0), call_integers(call, 1), call_reals(call, 2));
+                call_count(call, AT_max_unpool_x) / planes,
+                call_count(call, AT_max_unpool_y) / planes,
+                (const float *)call_reals(call, AT_max_unpool_x),
+                call_integers(call, AT_max_unpool_places), call_reals(call, AT_max_unpool_y));
 }
 
 /* The op is the activation_grad behind a max_unpool. */
@@ -237,9 +239,10 @@ void launch_max_unpool_activate_grad(const struct call *call, struct queue *queu
 {
     const auto &attr = call->op->attr.activate_grad;
     const struct call unpool = fusion_call(call, call->op - 1);
-    unpool_known(&unpool, queue, pool_of_places(call->program, unpool.op),
-                 unpool_slope{call_reals(call, 0), (enum activation)attr.function, attr.alpha},
-                 call_reals(call, 2));
+    unpool_known(
+        &unpool, queue, pool_of_places(call->program, unpool.op),
+        unpool_slope{call_reals(call, AT_max_unpool_x), (enum activation)attr.function, attr.alpha},
+        call_reals(call, AT_max_unpool_y));
 }
 
 /* What the max_unpool reads must still be there when the result is written. */
@@ -269,11 +272,14 @@ static __global__ void max_unpool_grad_each(int64_t count, int64_t pooled, int64
 
 void launch_max_unpool_grad(const struct call *call, struct queue *queue)
 {
-    const int64_t planes = call_dim(call, 0, 0) * call_dim(call, 0, 1);
-    const int64_t count = call_count(call, 2);
+    const int64_t planes =
+        call_dim(call, AT_max_unpool_grad_dy, 0) * call_dim(call, AT_max_unpool_grad_dy, 1);
+    const int64_t count = call_count(call, AT_max_unpool_grad_dx);
     enqueue(queue, max_unpool_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            count / planes, call_count(call, 0) / planes, (const float *)call_reals(call, 0),
-            call_integers(call, 1), call_reals(call, 2));
+            count / planes, call_count(call, AT_max_unpool_grad_dy) / planes,
+            (const float *)call_reals(call, AT_max_unpool_grad_dy),
+            call_integers(call, AT_max_unpool_grad_places),
+            call_reals(call, AT_max_unpool_grad_dx));
 }
 
 /* What the sum over a patch is divided by. */
@@ -313,11 +319,12 @@ void launch_average_pool(const struct call *call, struct queue *queue)
 {
     const struct image from = image_of(call, 0), to = image_of(call, 1);
     const int wide = wide_of(from, to);
-    const int64_t count = call_count(call, 1) / wide;
+    const int64_t count = call_count(call, AT_average_pool_y) / wide;
     enqueue(queue, wide > 1 ? average_pool_each<NHWC_VECTOR> : average_pool_each<1>,
             dim3(blocks_striding(count)), dim3(THREADS), count, pooling_of(call, 0, 1), from, to,
-            call->op->attr.average_pool.include_pad != 0, (const float *)call_reals(call, 0),
-            call_reals(call, 1));
+            call->op->attr.average_pool.include_pad != 0,
+            (const float *)call_reals(call, AT_average_pool_x),
+            call_reals(call, AT_average_pool_y));
 }
 
 /* One thread a pixel: the shares of all windows that contain it, in their order. */
@@ -351,9 +358,10 @@ void launch_average_pool_grad(const struct call *call, struct queue *queue)
 {
     const struct image pooled = image_of(call, 0), to = image_of(call, 1);
     const int wide = wide_of(pooled, to);
-    const int64_t count = call_count(call, 1) / wide;
+    const int64_t count = call_count(call, AT_average_pool_grad_dx) / wide;
     enqueue(queue, wide > 1 ? average_pool_grad_each<NHWC_VECTOR> : average_pool_grad_each<1>,
             dim3(blocks_striding(count)), dim3(THREADS), count, pooling_of(call, 1, 0), pooled, to,
-            call->op->attr.average_pool_grad.include_pad != 0, (const float *)call_reals(call, 0),
-            call_reals(call, 1));
+            call->op->attr.average_pool_grad.include_pad != 0,
+            (const float *)call_reals(call, AT_average_pool_grad_dy),
+            call_reals(call, AT_average_pool_grad_dx));
 }

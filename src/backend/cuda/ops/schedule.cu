@@ -61,9 +61,9 @@ static __global__ void schedule_once(const int32_t *count, const struct control 
 void launch_schedule(const struct call *call, struct queue *queue)
 {
     const auto &attr = call->op->attr.schedule;
-    enqueue(queue, schedule_once, dim3(1), dim3(1), call_integers(call, 0),
+    enqueue(queue, schedule_once, dim3(1), dim3(1), call_integers(call, AT_schedule_count),
             (const struct control *)call->control, attr.kind, attr.warmup, attr.period, attr.factor,
-            attr.scale, call_reals(call, 1));
+            attr.scale, call_reals(call, AT_schedule_rate));
 }
 
 static __global__ void tick_once(int32_t *count, struct control *control)
@@ -74,5 +74,6 @@ static __global__ void tick_once(int32_t *count, struct control *control)
 
 void launch_tick(const struct call *call, struct queue *queue)
 {
-    enqueue(queue, tick_once, dim3(1), dim3(1), (int32_t *)call_reals(call, 1), call->control);
+    enqueue(queue, tick_once, dim3(1), dim3(1), (int32_t *)call_reals(call, AT_tick_count_out),
+            call->control);
 }

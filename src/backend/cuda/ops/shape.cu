@@ -12,10 +12,10 @@ static __global__ void expand_each(int64_t count, int64_t times, int64_t width, 
 
 void launch_expand(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 1);
+    const int64_t count = call_count(call, AT_expand_y);
     enqueue(queue, expand_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            call_dim(call, 1, 1), call_dim(call, 1, 2), (const float *)call_reals(call, 0),
-            call_reals(call, 1));
+            call_dim(call, AT_expand_y, 1), call_dim(call, AT_expand_y, 2),
+            (const float *)call_reals(call, AT_expand_x), call_reals(call, AT_expand_y));
 }
 
 /* y[n,b,a,c] = x[n,a,b,c], element by element of y. */
@@ -32,10 +32,11 @@ static __global__ void transpose_each(int64_t count, int64_t a, int64_t b, int64
 
 void launch_transpose(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 0);
+    const int64_t count = call_count(call, AT_transpose_x);
     enqueue(queue, transpose_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            call_dim(call, 0, 1), call_dim(call, 0, 2), call_dim(call, 0, 3),
-            (const float *)call_reals(call, 0), call_reals(call, 1));
+            call_dim(call, AT_transpose_x, 1), call_dim(call, AT_transpose_x, 2),
+            call_dim(call, AT_transpose_x, 3), (const float *)call_reals(call, AT_transpose_x),
+            call_reals(call, AT_transpose_y));
 }
 
 /* The same `width` elements of n rows, whatever else is in the rows. */
@@ -64,11 +65,11 @@ void launch_concat(const struct call *call, struct queue *queue)
 
 void launch_slice(const struct call *call, struct queue *queue)
 {
-    const int64_t n = call_dim(call, 0, 0), inner = call_dim(call, 0, 2);
-    const int64_t count = call_count(call, 1);
-    const float *x = call_reals(call, 0) + call->op->attr.slice.from * inner;
+    const int64_t n = call_dim(call, AT_slice_x, 0), inner = call_dim(call, AT_slice_x, 2);
+    const int64_t count = call_count(call, AT_slice_y);
+    const float *x = call_reals(call, AT_slice_x) + call->op->attr.slice.from * inner;
     enqueue(queue, copy_each, dim3(blocks_striding(count)), dim3(THREADS), count, count / n, x,
-            call_count(call, 0) / n, call_reals(call, 1), count / n);
+            call_count(call, AT_slice_x) / n, call_reals(call, AT_slice_y), count / n);
 }
 
 /* Elements [from, from + taken) of each row of dx are those of dy, the others 0. */
@@ -84,11 +85,12 @@ static __global__ void slice_grad_each(int64_t count, int64_t width, int64_t fro
 
 void launch_slice_grad(const struct call *call, struct queue *queue)
 {
-    const int64_t n = call_dim(call, 0, 0), inner = call_dim(call, 0, 2);
-    const int64_t count = call_count(call, 1);
+    const int64_t n = call_dim(call, AT_slice_grad_dy, 0),
+                  inner = call_dim(call, AT_slice_grad_dy, 2);
+    const int64_t count = call_count(call, AT_slice_grad_dx);
     enqueue(queue, slice_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count, count / n,
-            call->op->attr.slice_grad.from * inner, call_count(call, 0) / n,
-            (const float *)call_reals(call, 0), call_reals(call, 1));
+            call->op->attr.slice_grad.from * inner, call_count(call, AT_slice_grad_dy) / n,
+            (const float *)call_reals(call, AT_slice_grad_dy), call_reals(call, AT_slice_grad_dx));
 }
 
 /* Rows of n tables picked by number. */
@@ -117,11 +119,12 @@ static __global__ void gather_each(int64_t count, struct picks picks, const floa
 
 void launch_gather(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 2);
-    const struct picks picks = {call_integers(call, 1), call_dim(call, 0, 1), call_dim(call, 0, 2),
-                                call_dim(call, 1, 1)};
+    const int64_t count = call_count(call, AT_gather_y);
+    const struct picks picks = {
+        call_integers(call, AT_gather_index), call_dim(call, AT_gather_table, 1),
+        call_dim(call, AT_gather_table, 2), call_dim(call, AT_gather_index, 1)};
     enqueue(queue, gather_each, dim3(blocks_striding(count)), dim3(THREADS), count, picks,
-            (const float *)call_reals(call, 0), call_reals(call, 2));
+            (const float *)call_reals(call, AT_gather_table), call_reals(call, AT_gather_y));
 }
 
 /* How the rows of tables are shared out: a block has `each` of one table. */
@@ -192,13 +195,15 @@ static __global__ void __launch_bounds__(THREADS)
 void launch_scatter(const struct call *call, struct queue *queue)
 {
     enum { BLOCKS = TARGET_MULTIPROCESSORS * 8 }; /* wanted */
-    const struct picks picks = {call_integers(call, 0), call_dim(call, 2, 1), call_dim(call, 2, 2),
-                                call_dim(call, 0, 1)};
-    const int64_t n = call_dim(call, 2, 0), each = (picks.rows * n + BLOCKS - 1) / BLOCKS;
+    const struct picks picks = {
+        call_integers(call, AT_scatter_index), call_dim(call, AT_scatter_dtable, 1),
+        call_dim(call, AT_scatter_dtable, 2), call_dim(call, AT_scatter_index, 1)};
+    const int64_t n = call_dim(call, AT_scatter_dtable, 0),
+                  each = (picks.rows * n + BLOCKS - 1) / BLOCKS;
     const struct share share = {(int32_t)blocks_for(picks.rows, each), (int32_t)each};
     enqueue(queue, scatter_rows, dim3((unsigned)(n * share.blocks)), dim3(THREADS), picks, share,
-            call->op->attr.scatter.accumulate != 0, (const float *)call_reals(call, 1),
-            call_reals(call, 2));
+            call->op->attr.scatter.accumulate != 0, (const float *)call_reals(call, AT_scatter_dy),
+            call_reals(call, AT_scatter_dtable));
 }
 
 /* The place of the largest of `places` elements that are `step` apart; of equals the first. */
@@ -231,11 +236,11 @@ static __global__ void reduce_each(int64_t count, int64_t places, int64_t inner,
 
 void launch_reduce(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 1);
+    const int64_t count = call_count(call, AT_reduce_y);
     enqueue(queue, reduce_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            call_dim(call, 0, 1), call_dim(call, 0, 2),
-            (enum reduction)call->op->attr.reduce.reduction, (const float *)call_reals(call, 0),
-            call_reals(call, 1));
+            call_dim(call, AT_reduce_x, 1), call_dim(call, AT_reduce_x, 2),
+            (enum reduction)call->op->attr.reduce.reduction,
+            (const float *)call_reals(call, AT_reduce_x), call_reals(call, AT_reduce_y));
 }
 
 /* One thread an element of dy; x is read only for the largest. */
@@ -255,10 +260,11 @@ static __global__ void reduce_grad_each(int64_t count, int64_t places, int64_t i
 
 void launch_reduce_grad(const struct call *call, struct queue *queue)
 {
-    const int64_t count = call_count(call, 1);
+    const int64_t count = call_count(call, AT_reduce_grad_dy);
     enqueue(queue, reduce_grad_each, dim3(blocks_striding(count)), dim3(THREADS), count,
-            call_dim(call, 2, 1), call_dim(call, 2, 2),
+            call_dim(call, AT_reduce_grad_dx, 1), call_dim(call, AT_reduce_grad_dx, 2),
             (enum reduction)call->op->attr.reduce_grad.reduction,
-            (const float *)call_reals(call, 0), (const float *)call_reals(call, 1),
-            call_reals(call, 2));
+            (const float *)call_reals(call, AT_reduce_grad_x),
+            (const float *)call_reals(call, AT_reduce_grad_dy),
+            call_reals(call, AT_reduce_grad_dx));
 }

@@ -32,20 +32,23 @@ bool takes_small_gemm(const struct choice *choice)
 
 void launch_dense(const struct call *call, struct queue *queue)
 {
-    const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 1, 0), o = call_dim(call, 1, 1);
-    const struct to_layer finish = {call_reals(call, 3), o, call_reals(call, 2),
+    const int64_t n = call_dim(call, AT_dense_x, 0), i = call_dim(call, AT_dense_w, 0),
+                  o = call_dim(call, AT_dense_w, 1);
+    const struct to_layer finish = {call_reals(call, AT_dense_y), o, call_reals(call, AT_dense_b),
                                     (enum activation)call->op->attr.dense.activation};
-    dense_product(queue, n, o, i, by_row{call_reals(call, 0), i}, by_column{call_reals(call, 1), o},
-                  finish);
+    dense_product(queue, n, o, i, by_row{call_reals(call, AT_dense_x), i},
+                  by_column{call_reals(call, AT_dense_w), o}, finish);
 }
 
 void launch_dense_t(const struct call *call, struct queue *queue)
 {
-    const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 1, 0), o = call_dim(call, 1, 1);
-    const struct to_layer finish = {call_reals(call, 3), i, call_reals(call, 2),
+    const int64_t n = call_dim(call, AT_dense_t_x, 0), i = call_dim(call, AT_dense_t_w, 0),
+                  o = call_dim(call, AT_dense_t_w, 1);
+    const struct to_layer finish = {call_reals(call, AT_dense_t_y), i,
+                                    call_reals(call, AT_dense_t_b),
                                     (enum activation)call->op->attr.dense_t.activation};
-    dense_product(queue, n, i, o, by_row{call_reals(call, 0), o}, by_row{call_reals(call, 1), o},
-                  finish);
+    dense_product(queue, n, i, o, by_row{call_reals(call, AT_dense_t_x), o},
+                  by_row{call_reals(call, AT_dense_t_w), o}, finish);
 }
 
 /* Of the gradients of weights, and of the biases of many samples where an op has both. */
@@ -61,11 +64,12 @@ uint64_t workspace_outer(const struct program *program, const struct op *op)
 
 void launch_outer(const struct call *call, struct queue *queue)
 {
-    const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 0, 1), o = call_dim(call, 1, 1);
-    const struct to_gradient finish = {call_reals(call, 2), o, call->op->attr.outer.scale,
+    const int64_t n = call_dim(call, AT_outer_x, 0), i = call_dim(call, AT_outer_x, 1),
+                  o = call_dim(call, AT_outer_dy, 1);
+    const struct to_gradient finish = {call_reals(call, AT_outer_dw), o, call->op->attr.outer.scale,
                                        call->op->attr.outer.accumulate != 0};
-    product_split(queue, i, o, n, by_column{call_reals(call, 0), i},
-                  by_column{call_reals(call, 1), o}, finish, (float *)call->workspace);
+    product_split(queue, i, o, n, by_column{call_reals(call, AT_outer_x), i},
+                  by_column{call_reals(call, AT_outer_dy), o}, finish, (float *)call->workspace);
 }
 
 uint64_t workspace_sum_rows(const struct program *program, const struct op *op)
@@ -75,9 +79,10 @@ uint64_t workspace_sum_rows(const struct program *program, const struct op *op)
 
 void launch_sum_rows(const struct call *call, struct queue *queue)
 {
-    const struct to_gradient finish = {call_reals(call, 1), 0, call->op->attr.sum_rows.scale,
+    const struct to_gradient finish = {call_reals(call, AT_sum_rows_y), 0,
+                                       call->op->attr.sum_rows.scale,
                                        call->op->attr.sum_rows.accumulate != 0};
-    sum_rows_split(queue, call_dim(call, 0, 0), call_dim(call, 0, 1),
+    sum_rows_split(queue, call_dim(call, AT_sum_rows_x, 0), call_dim(call, AT_sum_rows_x, 1),
                    cells_value{call_cells(call, 0)}, finish, (float *)call->workspace);
 }
 
@@ -86,21 +91,23 @@ void launch_sum_rows(const struct call *call, struct queue *queue)
  * it. */
 void launch_dense_sgd(const struct call *call, struct queue *queue)
 {
-    const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 2, 0), o = call_dim(call, 2, 1);
-    const float *x = call_reals(call, 0), *dy = call_reals(call, 1);
-    float *w = call_reals(call, 5), *b = call_reals(call, 6), *dx = call_reals(call, 7);
-    const float *rate = call_reals(call, 4);
+    const int64_t n = call_dim(call, AT_dense_sgd_x, 0), i = call_dim(call, AT_dense_sgd_w, 0),
+                  o = call_dim(call, AT_dense_sgd_w, 1);
+    const float *x = call_reals(call, AT_dense_sgd_x), *dy = call_reals(call, AT_dense_sgd_dy);
+    float *w = call_reals(call, AT_dense_sgd_w_out), *b = call_reals(call, AT_dense_sgd_b_out),
+          *dx = call_reals(call, AT_dense_sgd_dx);
+    const float *rate = call_reals(call, AT_dense_sgd_rate);
 
-    if (call_has(call, 7))
+    if (call_has(call, AT_dense_sgd_dx))
         dense_product(queue, n, i, o, by_row{dy, o}, by_row{w, o},
                       to_layer{dx, i, NULL, ACTIVATION_NONE});
     cudaStream_t stream = call->mixed ? queue->stream : queue_fork(queue);
     float *partial = (float *)(queue->forked ? call->side_workspace : call->workspace);
     product_split(queue, i, o, n, by_column{x, i}, by_column{dy, o}, to_weights{w, o, rate},
                   partial);
-    if (call_has(call, 6) && n >= SPLIT_FROM)
+    if (call_has(call, AT_dense_sgd_b_out) && n >= SPLIT_FROM)
         sum_rows_split(queue, n, o, reduce_value{dy}, to_weights{b, 0, rate}, partial);
-    else if (call_has(call, 6))
+    else if (call_has(call, AT_dense_sgd_b_out))
         sum_rows(queue, n, o, reduce_value{dy}, to_weights{b, 0, rate});
     queue_back(queue, stream);
 }
@@ -120,12 +127,16 @@ struct to_product {
 template <typename Left, typename Right>
 static void products(const struct call *call, struct queue *queue, float scale)
 {
-    const int64_t n = call_dim(call, 2, 0), i = call_dim(call, 2, 1), j = call_dim(call, 2, 2);
-    const int64_t k = call_count(call, 0) / (n * i);
+    const int64_t n = call_dim(call, AT_matmul_y, 0), i = call_dim(call, AT_matmul_y, 1),
+                  j = call_dim(call, AT_matmul_y, 2);
+    const int64_t k = call_count(call, AT_matmul_a) / (n * i);
     for (int64_t first = 0; first < n; first += GEMM_MOST) {
-        const Left left = {call_reals(call, 0) + first * i * k, call_dim(call, 0, 2)};
-        const Right right = {call_reals(call, 1) + first * k * j, call_dim(call, 1, 2)};
-        const struct to_product finish = {call_reals(call, 2) + first * i * j, i, j, scale};
+        const Left left = {call_reals(call, AT_matmul_a) + first * i * k,
+                           call_dim(call, AT_matmul_a, 2)};
+        const Right right = {call_reals(call, AT_matmul_b) + first * k * j,
+                             call_dim(call, AT_matmul_b, 2)};
+        const struct to_product finish = {call_reals(call, AT_matmul_y) + first * i * j, i, j,
+                                          scale};
         gemm(queue, i, j, k, one_of<Left>{left, i * k}, one_of<Right>{right, k * j}, finish,
              n - first < GEMM_MOST ? n - first : (int64_t)GEMM_MOST);
     }

@@ -62,23 +62,23 @@ static void finish_layer(const struct call *call, struct queue *queue, struct pr
 {
     const struct cells y = call_cells(call, 3);
     set_result(product, y);
-    if (call_has(call, 2))
+    if (call_has(call, AT_dense_b))
         product->bias = precision_is_16bit(y.type)
                             ? mixed_copy(call->mixed, call_tensor(call, 2)).data
-                            : call_reals(call, 2);
+                            : call_reals(call, AT_dense_b);
     product->relu = function == ACTIVATION_RELU;
     blas_multiply(queue, product, dense_workspace_of(call, queue, call->workspace).product);
     if (function != ACTIVATION_NONE && function != ACTIVATION_RELU)
-        mixed_activate(queue, call_count(call, 3), function, 0.0f, y, y);
+        mixed_activate(queue, call_count(call, AT_dense_y), function, 0.0f, y, y);
 }
 
 void launch_dense_blas(const struct call *call, struct queue *queue)
 {
     const struct room room = dense_workspace_of(call, queue, call->workspace);
     struct product product = {};
-    product.m = call_dim(call, 1, 1);
-    product.n = call_dim(call, 0, 0);
-    product.k = call_dim(call, 1, 0);
+    product.m = call_dim(call, AT_dense_w, 1);
+    product.n = call_dim(call, AT_dense_x, 0);
+    product.k = call_dim(call, AT_dense_w, 0);
     set_factors_of(&product, dense_factor(call, queue, 1, &room),
                    dense_factor(call, queue, 0, &room));
     finish_layer(call, queue, &product, (enum activation)call->op->attr.dense.activation);
@@ -90,7 +90,8 @@ void launch_dense_t_blas(const struct call *call, struct queue *queue)
     const struct cells x = dense_factor(call, queue, 0, &room);
     const struct cells w = dense_factor(call, queue, 1, &room);
     struct product product =
-        product_transposed(x, w, call_dim(call, 0, 0), call_dim(call, 1, 0), call_dim(call, 1, 1));
+        product_transposed(x, w, call_dim(call, AT_dense_t_x, 0), call_dim(call, AT_dense_t_w, 0),
+                           call_dim(call, AT_dense_t_w, 1));
     finish_layer(call, queue, &product, (enum activation)call->op->attr.dense_t.activation);
 }
 
@@ -99,9 +100,10 @@ void launch_layer_split_k(const struct call *call, struct queue *queue)
 {
     const struct split_k split_k = split_k_of(call->program, call->op);
     float *pieces = dense_workspace_of(call, queue, call->workspace).pieces;
-    split_k_multiply(queue, &split_k, call_reals(call, 1), call_reals(call, 0), pieces);
-    split_k_finish(queue, &split_k, pieces, call_reals(call, 2),
-                   (enum activation)call->op->attr.dense.activation, call_reals(call, 3));
+    split_k_multiply(queue, &split_k, call_reals(call, AT_dense_w), call_reals(call, AT_dense_x),
+                     pieces);
+    split_k_finish(queue, &split_k, pieces, call_reals(call, AT_dense_b),
+                   (enum activation)call->op->attr.dense.activation, call_reals(call, AT_dense_y));
 }
 
 /* Does the op multiply by a matrix of weights? */

@@ -12,42 +12,48 @@
 
 void launch_dense_few_outputs(const struct call *call, struct queue *queue)
 {
-    few_outputs_layer(queue, call_dim(call, 0, 0), call_dim(call, 1, 0), call_dim(call, 1, 1),
-                      call_cells(call, 0), call_reals(call, 1), call_reals(call, 2),
+    few_outputs_layer(queue, call_dim(call, AT_dense_x, 0), call_dim(call, AT_dense_w, 0),
+                      call_dim(call, AT_dense_w, 1), call_cells(call, 0),
+                      call_reals(call, AT_dense_w), call_reals(call, AT_dense_b),
                       (enum activation)call->op->attr.dense.activation, call_cells(call, 3));
 }
 
 /* An activation gradient that follows makes dx for itself. */
 void launch_dense_sgd_few_outputs(const struct call *call, struct queue *queue)
 {
-    const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 2, 0), o = call_dim(call, 2, 1);
+    const int64_t n = call_dim(call, AT_dense_sgd_x, 0), i = call_dim(call, AT_dense_sgd_w, 0),
+                  o = call_dim(call, AT_dense_sgd_w, 1);
     if (call->below) {
         struct call next = fusion_call(call, call->op + 1);
         next.act_grad = call->below;
         launch_activation_grad(&next, queue);
     } else
-        few_outputs_down(queue, n, i, o, call_cells(call, 1), call_reals(call, 2),
+        few_outputs_down(queue, n, i, o, call_cells(call, 1), call_reals(call, AT_dense_sgd_w),
                          call_cells(call, 7));
     cudaStream_t stream = queue_fork(queue);
     few_outputs_update(queue, n, i, o, call_cells(call, 0), call_cells(call, 1),
-                       call_reals(call, 4), call_reals(call, 5), call_reals(call, 6));
+                       call_reals(call, AT_dense_sgd_rate), call_reals(call, AT_dense_sgd_w_out),
+                       call_reals(call, AT_dense_sgd_b_out));
     mixed_refresh(call, queue);
     queue_back(queue, stream);
 }
 
 void launch_dense_few_inputs(const struct call *call, struct queue *queue)
 {
-    few_inputs_layer(queue, call_dim(call, 0, 0), call_dim(call, 1, 0), call_dim(call, 1, 1),
-                     call_reals(call, 0), call_reals(call, 1), call_reals(call, 2),
-                     (enum activation)call->op->attr.dense.activation, call_reals(call, 3));
+    few_inputs_layer(queue, call_dim(call, AT_dense_x, 0), call_dim(call, AT_dense_w, 0),
+                     call_dim(call, AT_dense_w, 1), call_reals(call, AT_dense_x),
+                     call_reals(call, AT_dense_w), call_reals(call, AT_dense_b),
+                     (enum activation)call->op->attr.dense.activation,
+                     call_reals(call, AT_dense_y));
 }
 
 /* The gradient of its inputs nobody needs: on the way itself, since it is the last of it. */
 void launch_dense_sgd_few_inputs(const struct call *call, struct queue *queue)
 {
-    few_inputs_update(queue, call_dim(call, 0, 0), call_dim(call, 2, 0), call_dim(call, 2, 1),
-                      call_reals(call, 0), call_reals(call, 1), call_reals(call, 4),
-                      call_reals(call, 5), call_reals(call, 6));
+    few_inputs_update(queue, call_dim(call, AT_dense_sgd_x, 0), call_dim(call, AT_dense_sgd_w, 0),
+                      call_dim(call, AT_dense_sgd_w, 1), call_reals(call, AT_dense_sgd_x),
+                      call_reals(call, AT_dense_sgd_dy), call_reals(call, AT_dense_sgd_rate),
+                      call_reals(call, AT_dense_sgd_w_out), call_reals(call, AT_dense_sgd_b_out));
 }
 
 /* Has a dense_sgd the gradient of its input to make? */

@@ -59,8 +59,8 @@ static void multiply(const struct call *call, struct queue *queue, int32_t weigh
 /* dense and dense_t, whose attributes and operands are alike */
 void launch_layer_skinny(const struct call *call, struct queue *queue)
 {
-    multiply(call, queue, 1, call_reals(call, 2), (enum activation)call->op->attr.dense.activation,
-             3);
+    multiply(call, queue, 1, call_reals(call, AT_dense_b),
+             (enum activation)call->op->attr.dense.activation, 3);
 }
 
 static struct cells copy_of(const struct call *call, int32_t operand)
@@ -73,12 +73,18 @@ static struct cells copy_of(const struct call *call, int32_t operand)
 /* dx comes first: it is made with the weights as they were. */
 void launch_dense_sgd_skinny(const struct call *call, struct queue *queue)
 {
-    if (call_has(call, 7))
+    if (call_has(call, AT_dense_sgd_dx))
         multiply(call, queue, 2, NULL, ACTIVATION_NONE, 7);
-    const struct skinny_update update = {
-        call_dim(call, 0, 0), call_dim(call, 2, 0), call_dim(call, 2, 1), call_cells(call, 0),
-        call_cells(call, 1),  call_reals(call, 4),  call_reals(call, 5),  call_reals(call, 6),
-        copy_of(call, 5),     copy_of(call, 6)};
+    const struct skinny_update update = {call_dim(call, AT_dense_sgd_x, 0),
+                                         call_dim(call, AT_dense_sgd_w, 0),
+                                         call_dim(call, AT_dense_sgd_w, 1),
+                                         call_cells(call, 0),
+                                         call_cells(call, 1),
+                                         call_reals(call, AT_dense_sgd_rate),
+                                         call_reals(call, AT_dense_sgd_w_out),
+                                         call_reals(call, AT_dense_sgd_b_out),
+                                         copy_of(call, 5),
+                                         copy_of(call, 6)};
     cudaStream_t stream = queue_fork(queue);
     skinny_apply(queue, &update);
     queue_back(queue, stream);

@@ -26,9 +26,11 @@ static bool transposes_here(const struct call *call, const struct queue *queue)
 
 static void transpose_factors(const struct call *call, struct queue *queue, const struct room *room)
 {
-    const int64_t n = call_dim(call, 0, 0), i = call_dim(call, 0, 1), o = call_dim(call, 1, 1);
-    const struct transposed of_x = {call_reals(call, 0), i, transposed_inputs(call, room)};
-    const struct transposed of_dy = {call_reals(call, 1), o, transposed_gradient(call, room)};
+    const int64_t n = call_dim(call, AT_outer_x, 0), i = call_dim(call, AT_outer_x, 1),
+                  o = call_dim(call, AT_outer_dy, 1);
+    const struct transposed of_x = {call_reals(call, AT_outer_x), i, transposed_inputs(call, room)};
+    const struct transposed of_dy = {call_reals(call, AT_outer_dy), o,
+                                     transposed_gradient(call, room)};
     if (transposes_here(call, queue))
         transpose_matrices(queue, n, dense_wgrad_step(n), &of_x, call->act_grad ? NULL : &of_dy);
 }
@@ -38,9 +40,9 @@ static struct product product_outer(const struct call *call, const struct queue 
                                     const struct room *room, struct cells x, struct cells dy)
 {
     struct product product = {};
-    product.m = call_dim(call, 1, 1);
-    product.n = call_dim(call, 0, 1);
-    product.k = call_dim(call, 0, 0);
+    product.m = call_dim(call, AT_outer_dy, 1);
+    product.n = call_dim(call, AT_outer_x, 1);
+    product.k = call_dim(call, AT_outer_x, 0);
     product.b_transposed = true;
     if (transposes_here(call, queue)) {
         x.data = transposed_inputs(call, room);
@@ -74,7 +76,7 @@ static __device__ const float device_one = 1.0f;
 static void set_rate(const struct call *call, struct queue *queue, const struct room *room,
                      struct product *product)
 {
-    const float *rate = call_reals(call, 4);
+    const float *rate = call_reals(call, AT_dense_sgd_rate);
     void *one = NULL;
     if (!call->act_grad || !transposes_here(call, queue)) {
         set_factors(queue, 0.0f, rate, 1.0f, room->factors, product);
@@ -117,7 +119,8 @@ static void make_dx_blas(const struct call *call, struct queue *queue, struct ce
                          struct cells w, const struct room *room)
 {
     struct product down =
-        product_transposed(dy, w, call_dim(call, 0, 0), call_dim(call, 2, 0), call_dim(call, 2, 1));
+        product_transposed(dy, w, call_dim(call, AT_dense_sgd_x, 0),
+                           call_dim(call, AT_dense_sgd_w, 0), call_dim(call, AT_dense_sgd_w, 1));
     set_result(&down, call_cells(call, 7));
     blas_multiply(queue, &down, room->product);
 }
@@ -127,18 +130,21 @@ static void make_dx_split_k(const struct call *call, struct queue *queue, const 
 {
     const struct split_k split_k = split_k_of(call->program, call->op);
     float *pieces = call->below ? (float *)call->below->pieces.data : room->pieces;
-    split_k_multiply(queue, &split_k, call_reals(call, 2), call_reals(call, 1), pieces);
+    split_k_multiply(queue, &split_k, call_reals(call, AT_dense_sgd_w),
+                     call_reals(call, AT_dense_sgd_dy), pieces);
     if (!call->below)
-        split_k_finish(queue, &split_k, pieces, NULL, ACTIVATION_NONE, call_reals(call, 7));
+        split_k_finish(queue, &split_k, pieces, NULL, ACTIVATION_NONE,
+                       call_reals(call, AT_dense_sgd_dx));
 }
 
 /* b -= rate · Σ dy, from what the activation gradient has left */
 static void update_bias(const struct call *call, struct queue *queue)
 {
-    if (call_has(call, 6))
-        sum_rows(queue, call->act_grad->chunks, call_dim(call, 2, 1),
-                 reduce_value{call->act_grad->sums},
-                 to_bias{call_reals(call, 6), call_reals(call, 4)});
+    if (call_has(call, AT_dense_sgd_b_out))
+        sum_rows(
+            queue, call->act_grad->chunks, call_dim(call, AT_dense_sgd_w, 1),
+            reduce_value{call->act_grad->sums},
+            to_bias{call_reals(call, AT_dense_sgd_b_out), call_reals(call, AT_dense_sgd_rate)});
 }
 
 /* dx and the update of the weights in one pass. */
@@ -147,18 +153,18 @@ void launch_dense_sgd_dgrad_update(const struct call *call, struct queue *queue)
     const struct room room = dense_workspace_of(call, queue, call->workspace);
     float *pieces = call->below ? (float *)call->below->pieces.data : room.pieces;
     const struct dgrad_update dgrad_update = {split_k_of(call->program, call->op),
-                                              call_has(call, 7),
-                                              call_reals(call, 0),
-                                              call_reals(call, 1),
+                                              call_has(call, AT_dense_sgd_dx),
+                                              call_reals(call, AT_dense_sgd_x),
+                                              call_reals(call, AT_dense_sgd_dy),
                                               call->act_grad->transposed,
                                               call->act_grad->step,
-                                              call_reals(call, 4),
-                                              call_reals(call, 5),
+                                              call_reals(call, AT_dense_sgd_rate),
+                                              call_reals(call, AT_dense_sgd_w_out),
                                               pieces};
     dgrad_update_pass(queue, &dgrad_update);
     if (dgrad_update.down && !call->below)
         split_k_finish(queue, &dgrad_update.split_k, pieces, NULL, ACTIVATION_NONE,
-                       call_reals(call, 7));
+                       call_reals(call, AT_dense_sgd_dx));
     cudaStream_t stream = queue_fork(queue);
     update_bias(call, queue);
     queue_back(queue, stream);
@@ -171,25 +177,25 @@ void launch_dense_sgd_dgrad_update(const struct call *call, struct queue *queue)
  * begun. */
 static void update_layer(const struct call *call, struct queue *queue, enum way way)
 {
-    const int64_t n = call_dim(call, 0, 0), o = call_dim(call, 2, 1);
-    const float *rate = call_reals(call, 4);
+    const int64_t n = call_dim(call, AT_dense_sgd_x, 0), o = call_dim(call, AT_dense_sgd_w, 1);
+    const float *rate = call_reals(call, AT_dense_sgd_rate);
     const bool rounds = call->mixed && (!call_is_16bit(call, 0) || !call_is_16bit(call, 1));
     const struct room here = dense_workspace_of(call, queue, call->workspace);
     const struct cells x = dense_factor(call, queue, 0, &here);
     const struct cells dy = dense_factor(call, queue, 1, &here);
     const struct cells w = dense_factor(call, queue, 2, &here);
 
-    if (way == WAY_SPLIT_K && call_has(call, 7))
+    if (way == WAY_SPLIT_K && call_has(call, AT_dense_sgd_dx))
         make_dx_split_k(call, queue, &here);
     cudaStream_t stream = rounds ? queue->stream : queue_fork(queue);
     const struct room room =
         queue->forked ? dense_workspace_of(call, queue, call->side_workspace) : here;
     cudaStream_t side = queue_fork_twin(queue);
-    if (call_has(call, 6) && call->act_grad)
+    if (call_has(call, AT_dense_sgd_b_out) && call->act_grad)
         update_bias(call, queue);
-    else if (call_has(call, 6))
+    else if (call_has(call, AT_dense_sgd_b_out))
         sum_rows_split(queue, n, o, cells_value{call_cells(call, 1)},
-                       to_bias{call_reals(call, 6), rate},
+                       to_bias{call_reals(call, AT_dense_sgd_b_out), rate},
                        queue->forked ? (float *)call->twin : here.sums);
     const bool beside = call->act_grad && transposes_here(call, queue);
     if (beside) /* its place for that is read by no update before this one */
@@ -206,7 +212,7 @@ static void update_layer(const struct call *call, struct queue *queue, enum way 
         blas_multiply(queue, &update, room.product);
     queue_back(queue, stream);
 
-    if (way == WAY_BLAS && call_has(call, 7))
+    if (way == WAY_BLAS && call_has(call, AT_dense_sgd_dx))
         make_dx_blas(call, queue, dy, w, &here);
     if (!rounds)
         queue_fork(queue);

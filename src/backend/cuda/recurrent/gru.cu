@@ -96,49 +96,45 @@ static __global__ void __launch_bounds__(THREADS)
         gru.hn[seat.cell] = h;
 }
 
-/* Operands, as ops.def numbers them. */
-enum { GRU_X, GRU_WX, GRU_WH, GRU_BX, GRU_BH, GRU_H0, GRU_LENGTHS };
-enum { GRU_Y = 7, GRU_HN, GRU_SUMS, GRU_GATES };
-
 /* Workspace: the sums of all steps, where nobody keeps them; then, one after the other, what the
  * product that makes them needs, and the pieces of a step's product. */
 static uint64_t sums_bytes(const struct program *program, const struct op *op)
 {
-    const struct shape *x = &program->tensors[op_input(program, op, GRU_X)].shape;
-    const int64_t hidden = program->tensors[op_input(program, op, GRU_WH)].shape.dim[0];
-    const bool keep = program->operands[op->first + GRU_GATES] >= 0;
+    const struct shape *x = &program->tensors[op_input(program, op, AT_gru_x)].shape;
+    const int64_t hidden = program->tensors[op_input(program, op, AT_gru_wh)].shape.dim[0];
+    const bool keep = program->operands[op->first + AT_gru_gates] >= 0;
     return keep ? 0 : padded((uint64_t)(x->dim[0] * x->dim[1] * 4 * hidden) * sizeof(float));
 }
 
 uint64_t workspace_gru(const struct program *program, const struct op *op)
 {
-    const int64_t n = program->tensors[op_input(program, op, GRU_X)].shape.dim[0];
-    const struct shape *wh = &program->tensors[op_input(program, op, GRU_WH)].shape;
+    const int64_t n = program->tensors[op_input(program, op, AT_gru_x)].shape.dim[0];
+    const struct shape *wh = &program->tensors[op_input(program, op, AT_gru_wh)].shape;
     return sums_bytes(program, op) +
            max(workspace_inputs(program, op), step_bytes(n, wh->dim[1], wh->dim[0]));
 }
 
 static void run_gru(const struct call *call, struct queue *queue, bool persistent)
 {
-    const int64_t n = call_dim(call, GRU_X, 0), steps = call_dim(call, GRU_X, 1);
-    const int64_t hidden = call_dim(call, GRU_WH, 0), kept = 4 * hidden;
-    const struct sequence sequence = {n, steps, hidden, call_integers(call, GRU_LENGTHS)};
+    const int64_t n = call_dim(call, AT_gru_x, 0), steps = call_dim(call, AT_gru_x, 1);
+    const int64_t hidden = call_dim(call, AT_gru_wh, 0), kept = 4 * hidden;
+    const struct sequence sequence = {n, steps, hidden, call_integers(call, AT_gru_lengths)};
     const struct persistent_layer layer = lay_out(sequence, GATES);
-    const bool keep = call_has(call, GRU_GATES);
-    float *h = call_reals(call, GRU_HN), *y = call_reals(call, GRU_Y);
-    const float *wh = call_reals(call, GRU_WH), *bh = call_reals(call, GRU_BH);
-    const struct gate_block gates = {keep ? call_reals(call, GRU_GATES) : (float *)call->workspace,
-                                     steps * kept, kept};
+    const bool keep = call_has(call, AT_gru_gates);
+    float *h = call_reals(call, AT_gru_hn), *y = call_reals(call, AT_gru_y);
+    const float *wh = call_reals(call, AT_gru_wh), *bh = call_reals(call, AT_gru_bh);
+    const struct gate_block gates = {
+        keep ? call_reals(call, AT_gru_gates) : (float *)call->workspace, steps * kept, kept};
     char *room = (char *)call->workspace + sums_bytes(call->program, call->op);
 
     sums_of_inputs(call, queue, gates.data, kept, room);
     if (persistent) {
-        const struct gru_forward gru = {wh, bh, call_reals(call, GRU_H0), gates, keep, y, h};
+        const struct gru_forward gru = {wh, bh, call_reals(call, AT_gru_h0), gates, keep, y, h};
         enqueue_large(queue, gru_steps, dim3(layer.blocks()), dim3(THREADS), layer.bytes(), layer,
                       gru);
         return;
     }
-    begin_state(queue, n * hidden, call_reals(call, GRU_H0), h);
+    begin_state(queue, n * hidden, call_reals(call, AT_gru_h0), h);
     for (int64_t step = 0; step < steps; step++) {
         const struct pieces with_h =
             step_product<false>(queue, n, GATES * hidden, hidden, h, hidden, wh, (float *)room);

@@ -44,24 +44,20 @@ static __global__ void lstm_cell(struct sequence sequence, int64_t step, struct 
     }
 }
 
-/* Operands, as ops.def numbers them. */
-enum { LSTM_X, LSTM_WX, LSTM_WH, LSTM_BX, LSTM_BH, LSTM_H0, LSTM_C0, LSTM_LENGTHS };
-enum { LSTM_Y = 8, LSTM_HN, LSTM_CN, LSTM_SUMS, LSTM_GATES, LSTM_CELLS };
-
 /* Workspace: the sums of all steps where the gates are not kept, then, one after the other, what
  * the product that makes them needs, and the exchanged words or the pieces of a step's product. */
 static uint64_t sums_bytes(const struct program *program, const struct op *op)
 {
-    const struct shape *x = &program->tensors[op_input(program, op, LSTM_X)].shape;
-    const struct shape *wh = &program->tensors[op_input(program, op, LSTM_WH)].shape;
-    const bool kept = op_output(program, op, LSTM_GATES - LSTM_Y) >= 0;
+    const struct shape *x = &program->tensors[op_input(program, op, AT_lstm_x)].shape;
+    const struct shape *wh = &program->tensors[op_input(program, op, AT_lstm_wh)].shape;
+    const bool kept = op_output(program, op, AT_lstm_gates - AT_lstm_y) >= 0;
     return kept ? 0 : padded((uint64_t)(x->dim[0] * x->dim[1] * wh->dim[1]) * sizeof(float));
 }
 
 uint64_t workspace_lstm(const struct program *program, const struct op *op)
 {
-    const int64_t n = program->tensors[op_input(program, op, LSTM_X)].shape.dim[0];
-    const struct shape *wh = &program->tensors[op_input(program, op, LSTM_WH)].shape;
+    const int64_t n = program->tensors[op_input(program, op, AT_lstm_x)].shape.dim[0];
+    const struct shape *wh = &program->tensors[op_input(program, op, AT_lstm_wh)].shape;
     return sums_bytes(program, op) +
            max(workspace_inputs(program, op),
                max(lstm_words_bytes(n, false), step_bytes(n, wh->dim[1], wh->dim[0])));
@@ -73,25 +69,25 @@ static void step_by_step(const struct call *call, struct queue *queue,
                          float *room)
 {
     const int64_t n = sequence.n, hidden = sequence.hidden, all = 4 * hidden;
-    float *h = call_reals(call, LSTM_HN), *c = call_reals(call, LSTM_CN);
-    begin_state(queue, n * hidden, call_reals(call, LSTM_H0), h);
-    begin_state(queue, n * hidden, call_reals(call, LSTM_C0), c);
+    float *h = call_reals(call, AT_lstm_hn), *c = call_reals(call, AT_lstm_cn);
+    begin_state(queue, n * hidden, call_reals(call, AT_lstm_h0), h);
+    begin_state(queue, n * hidden, call_reals(call, AT_lstm_c0), c);
     for (int64_t step = 0; step < sequence.steps; step++) {
-        const struct pieces with_h =
-            step_product<false>(queue, n, all, hidden, h, hidden, call_reals(call, LSTM_WH), room);
+        const struct pieces with_h = step_product<false>(queue, n, all, hidden, h, hidden,
+                                                         call_reals(call, AT_lstm_wh), room);
         enqueue_early(queue, lstm_cell, dim3(blocks_striding(n * hidden)), dim3(THREADS), 0,
-                      sequence, step, with_h, (const float *)call_reals(call, LSTM_BH), gates, h, c,
-                      call_reals(call, LSTM_Y), call_reals(call, LSTM_CELLS));
+                      sequence, step, with_h, (const float *)call_reals(call, AT_lstm_bh), gates, h,
+                      c, call_reals(call, AT_lstm_y), call_reals(call, AT_lstm_cells));
     }
 }
 
 static void run_lstm(const struct call *call, struct queue *queue, bool persistent)
 {
-    const int64_t n = call_dim(call, LSTM_X, 0), steps = call_dim(call, LSTM_X, 1);
-    const int64_t hidden = call_dim(call, LSTM_WH, 0), all = 4 * hidden;
-    const struct sequence sequence = {n, steps, hidden, call_integers(call, LSTM_LENGTHS)};
-    const bool kept = call_has(call, LSTM_GATES);
-    float *sums = kept ? call_reals(call, LSTM_GATES) : (float *)call->workspace;
+    const int64_t n = call_dim(call, AT_lstm_x, 0), steps = call_dim(call, AT_lstm_x, 1);
+    const int64_t hidden = call_dim(call, AT_lstm_wh, 0), all = 4 * hidden;
+    const struct sequence sequence = {n, steps, hidden, call_integers(call, AT_lstm_lengths)};
+    const bool kept = call_has(call, AT_lstm_gates);
+    float *sums = kept ? call_reals(call, AT_lstm_gates) : (float *)call->workspace;
     void *room = (char *)call->workspace + sums_bytes(call->program, call->op);
 
     sums_of_inputs(call, queue, sums, all, room);
@@ -99,16 +95,16 @@ static void run_lstm(const struct call *call, struct queue *queue, bool persiste
         step_by_step(call, queue, sequence, gate_block{sums, steps * all, all}, (float *)room);
         return;
     }
-    const struct lstm_forward lstm = {call_reals(call, LSTM_WH),
-                                      call_reals(call, LSTM_BH),
-                                      call_reals(call, LSTM_H0),
-                                      call_reals(call, LSTM_C0),
+    const struct lstm_forward lstm = {call_reals(call, AT_lstm_wh),
+                                      call_reals(call, AT_lstm_bh),
+                                      call_reals(call, AT_lstm_h0),
+                                      call_reals(call, AT_lstm_c0),
                                       sums,
-                                      call_reals(call, LSTM_Y),
-                                      call_reals(call, LSTM_HN),
-                                      call_reals(call, LSTM_CN),
-                                      call_reals(call, LSTM_GATES),
-                                      call_reals(call, LSTM_CELLS),
+                                      call_reals(call, AT_lstm_y),
+                                      call_reals(call, AT_lstm_hn),
+                                      call_reals(call, AT_lstm_cn),
+                                      call_reals(call, AT_lstm_gates),
+                                      call_reals(call, AT_lstm_cells),
                                       room};
     lstm_persistent(queue, sequence, lstm);
 }

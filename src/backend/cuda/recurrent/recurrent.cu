@@ -43,7 +43,8 @@ void sums_of_inputs(const struct call *call, struct queue *queue, float *sums, i
                     void *room)
 {
     const struct all_steps steps = all_steps_of(call->program, call->op);
-    const float *x = call_reals(call, 0), *wx = call_reals(call, 1), *bx = call_reals(call, 3);
+    const float *x = call_reals(call, AT_rnn_x), *wx = call_reals(call, AT_rnn_wx),
+                *bx = call_reals(call, AT_rnn_bx);
     if (!queue->blas || !steps.large) {
         gemm(queue, steps.rows, steps.all, steps.in, by_row{x, steps.in}, by_column{wx, steps.all},
              to_layer{sums, stride, bx, ACTIVATION_NONE});
@@ -177,14 +178,14 @@ static void blas_sums_grad(const struct call *call, struct queue *queue,
         product.m = steps.in;
         product.n = steps.rows;
         product.k = steps.all;
-        product.a = call_reals(call, 1);
+        product.a = call_reals(call, AT_rnn_grad_wx);
         product.a_transposed = true;
         product.b = dgates;
         product.d = call_reals(call, dx);
         blas_multiply(queue, &product, room);
     }
-    blas_wgrad(queue, steps.all, steps.in, steps.rows, call_reals(call, 0), dgates, accumulate,
-               call_reals(call, dwx), room);
+    blas_wgrad(queue, steps.all, steps.in, steps.rows, call_reals(call, AT_rnn_grad_x), dgates,
+               accumulate, call_reals(call, dwx), room);
     enqueue(queue, states_before, dim3(blocks_striding(steps.rows * steps.hidden)), dim3(THREADS),
             steps.rows, before, states);
     blas_wgrad(queue, steps.all, steps.hidden, steps.rows, states, dsums, accumulate,
@@ -201,8 +202,10 @@ static void blas_sums_grad(const struct call *call, struct queue *queue,
 void sums_grad(const struct call *call, struct queue *queue, const float *h0, const float *dgates,
                const float *dsums, bool accumulate)
 {
-    const int64_t n = call_dim(call, 0, 0), steps = call_dim(call, 0, 1), in = call_dim(call, 0, 2);
-    const int64_t hidden = call_dim(call, 2, 0), all = call_dim(call, 2, 1);
+    const int64_t n = call_dim(call, AT_rnn_grad_x, 0), steps = call_dim(call, AT_rnn_grad_x, 1),
+                  in = call_dim(call, AT_rnn_grad_x, 2);
+    const int64_t hidden = call_dim(call, AT_rnn_grad_wh, 0),
+                  all = call_dim(call, AT_rnn_grad_wh, 1);
     const int32_t dx = call->op->inputs, dwx = dx + 1, dwh = dx + 2, dbx = dx + 3, dbh = dx + 4;
     const auto gradient = [&](int32_t operand) {
         return to_gradient{call_reals(call, operand), all, 1.0f, accumulate};
@@ -212,8 +215,8 @@ void sums_grad(const struct call *call, struct queue *queue, const float *h0, co
         gemm_deep(queue, sources.rows(), all, n * steps, sources, by_column{gradients, all}, finish,
                   (float *)call->workspace);
     };
-    const float *x = call_reals(call, 0);
-    const struct state_before before = {call_reals(call, 3), h0, steps, hidden};
+    const float *x = call_reals(call, AT_rnn_grad_x);
+    const struct state_before before = {call_reals(call, AT_rnn_grad_y), h0, steps, hidden};
     const struct to_gradient none = {};
 
     if (queue->blas && all_steps_of(call->program, call->op).large) {
@@ -221,7 +224,8 @@ void sums_grad(const struct call *call, struct queue *queue, const float *h0, co
         return;
     }
     if (call_has(call, dx))
-        gemm(queue, n * steps, in, all, by_row{dgates, all}, by_row{call_reals(call, 1), all},
+        gemm(queue, n * steps, in, all, by_row{dgates, all},
+             by_row{call_reals(call, AT_rnn_grad_wx), all},
              to_layer{call_reals(call, dx), in, NULL, ACTIVATION_NONE});
     if (call->op->kind != OP_gru_grad) { /* dsums are dgates */
         wgrad(sources{x, before, in, hidden}, dgates,

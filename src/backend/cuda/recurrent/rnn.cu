@@ -114,34 +114,31 @@ uint64_t workspace_rnn_grad(const struct program *program, const struct op *op)
     return max(workspace_sums_grad(program, op), workspace_rnn(program, op));
 }
 
-/* Operands, as ops.def numbers them. */
-enum { RNN_X, RNN_WX, RNN_WH, RNN_BX, RNN_BH, RNN_H0, RNN_LENGTHS, RNN_Y, RNN_HN };
-
 static void run_rnn(const struct call *call, struct queue *queue, bool persistent)
 {
-    const int64_t n = call_dim(call, RNN_X, 0), steps = call_dim(call, RNN_X, 1);
-    const int64_t hidden = call_dim(call, RNN_WH, 0);
-    const struct sequence sequence = {n, steps, hidden, call_integers(call, RNN_LENGTHS)};
+    const int64_t n = call_dim(call, AT_rnn_x, 0), steps = call_dim(call, AT_rnn_x, 1);
+    const int64_t hidden = call_dim(call, AT_rnn_wh, 0);
+    const struct sequence sequence = {n, steps, hidden, call_integers(call, AT_rnn_lengths)};
     const enum activation function = (enum activation)call->op->attr.rnn.function;
-    float *y = call_reals(call, RNN_Y), *h = call_reals(call, RNN_HN);
+    float *y = call_reals(call, AT_rnn_y), *h = call_reals(call, AT_rnn_hn);
 
     sums_of_inputs(call, queue, y, hidden, call->workspace);
     if (persistent) {
         const struct persistent_layer layer = lay_out(sequence, 1);
         enqueue_large(queue, rnn_steps, dim3(layer.blocks()), dim3(THREADS), layer.bytes(), layer,
-                      function, (const float *)call_reals(call, RNN_WH),
-                      (const float *)call_reals(call, RNN_BH),
-                      (const float *)call_reals(call, RNN_H0), y, h);
+                      function, (const float *)call_reals(call, AT_rnn_wh),
+                      (const float *)call_reals(call, AT_rnn_bh),
+                      (const float *)call_reals(call, AT_rnn_h0), y, h);
         return;
     }
-    begin_state(queue, n * hidden, call_reals(call, RNN_H0), h);
+    begin_state(queue, n * hidden, call_reals(call, AT_rnn_h0), h);
     for (int64_t step = 0; step < steps; step++) {
         const struct pieces with_h =
-            step_product<false>(queue, n, hidden, hidden, h, hidden, call_reals(call, RNN_WH),
+            step_product<false>(queue, n, hidden, hidden, h, hidden, call_reals(call, AT_rnn_wh),
                                 (float *)call->workspace);
         step_finish_product(
             queue, hidden, with_h,
-            to_next_state{sequence, step, call_reals(call, RNN_BH), y, h, function});
+            to_next_state{sequence, step, call_reals(call, AT_rnn_bh), y, h, function});
     }
 }
 

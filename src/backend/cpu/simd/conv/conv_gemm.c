@@ -197,8 +197,8 @@ void conv_gemm_sum(const struct call *call, const struct gemm_kernels *gemm,
         .gemm = gemm,
         .conv = conv,
         .relation = patch_flat(relation),
-        .x = call->data[0],
-        .w = call->data[1],
+        .x = call->data[AT_conv_x],
+        .w = call->data[AT_conv_w],
         .y = call->data[call->op->inputs],
     };
     const struct conv_relation *r = &job.relation;

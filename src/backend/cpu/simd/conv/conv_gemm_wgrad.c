@@ -198,9 +198,9 @@ void conv_gemm_wgrad(const struct call *call, const struct gemm_kernels *gemm,
         .gemm = gemm,
         .conv = conv,
         .relation = patch_flat(relation),
-        .x = call->data[0],
-        .dy = call->data[1],
-        .dw = call->data[2],
+        .x = call->data[AT_conv_dw_x],
+        .dy = call->data[AT_conv_dw_dy],
+        .dw = call->data[AT_conv_dw_dw],
         .accumulate = call->op->attr.conv_dw.accumulate,
     };
     lay_out(&job, pool_at_once(call->pool), call->workspace);

@@ -292,8 +292,8 @@ void conv_lanes_sum(const struct call *call, const struct conv_kernels *kernels,
     struct job_lanes job = {
         .kernels = kernels,
         .relation = *relation,
-        .x = call->data[0],
-        .w = call->data[1],
+        .x = call->data[AT_conv_x],
+        .w = call->data[AT_conv_w],
         .y = call->data[call->op->inputs],
     };
     const struct conv_relation *r = &job.relation;
@@ -394,11 +394,11 @@ void conv_lanes_wgrad(const struct call *call, const struct conv_kernels *kernel
     struct job_lanes job = {
         .kernels = kernels,
         .relation = *relation,
-        .x = call->data[0],
-        .dy = call->data[1],
+        .x = call->data[AT_conv_dw_x],
+        .dy = call->data[AT_conv_dw_dy],
     };
     const struct conv_relation *r = &job.relation;
-    float *dw = call->data[2];
+    float *dw = call->data[AT_conv_dw_dw];
     lay_out(&job, true, pool_at_once(call->pool), call->workspace);
     list_window(&job);
     int64_t flop = 2 * call->counts[1] * r->taps;

@@ -221,8 +221,8 @@ void conv_planes_sum(const struct call *call, const struct conv_kernels *kernels
     struct job_planes job = {
         .kernels = kernels,
         .relation = *relation,
-        .x = call->data[0],
-        .w = call->data[1],
+        .x = call->data[AT_conv_x],
+        .w = call->data[AT_conv_w],
         .y = call->data[call->op->inputs],
     };
     lay_out(&job, pool_at_once(call->pool), call->workspace);
@@ -239,9 +239,9 @@ void conv_planes_wgrad(const struct call *call, const struct conv_kernels *kerne
     struct job_planes job = {
         .kernels = kernels,
         .relation = *relation,
-        .x = call->data[0],
-        .dy = call->data[1],
-        .dw = call->data[2],
+        .x = call->data[AT_conv_dw_x],
+        .dy = call->data[AT_conv_dw_dy],
+        .dw = call->data[AT_conv_dw_dw],
         .accumulate = call->op->attr.conv_dw.accumulate,
     };
     lay_out(&job, pool_at_once(call->pool), call->workspace);

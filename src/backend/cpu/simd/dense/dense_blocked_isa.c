@@ -26,13 +26,13 @@ static void run_dense(const struct call *call)
 {
     struct dense_job job = {
         .kernels = kernels,
-        .x = call->data[0],
-        .w = call->data[1],
-        .b = call->data[2],
-        .y = call->data[3],
-        .batch = call->tensors[0]->shape.dim[0],
-        .in = call->tensors[1]->shape.dim[0],
-        .out = call->tensors[1]->shape.dim[1],
+        .x = call->data[AT_dense_x],
+        .w = call->data[AT_dense_w],
+        .b = call->data[AT_dense_b],
+        .y = call->data[AT_dense_y],
+        .batch = call->tensors[AT_dense_x]->shape.dim[0],
+        .in = call->tensors[AT_dense_w]->shape.dim[0],
+        .out = call->tensors[AT_dense_w]->shape.dim[1],
         .activation = call->op->attr.dense.activation,
     };
     dense_forward(call, &job);
@@ -42,13 +42,13 @@ static void run_dense_t(const struct call *call)
 {
     struct dense_job job = {
         .kernels = kernels,
-        .dy = call->data[0],
-        .w = call->data[1],
-        .b = call->data[2],
-        .dx = call->data[3],
-        .batch = call->tensors[0]->shape.dim[0],
-        .in = call->tensors[1]->shape.dim[0],
-        .out = call->tensors[1]->shape.dim[1],
+        .dy = call->data[AT_dense_t_x],
+        .w = call->data[AT_dense_t_w],
+        .b = call->data[AT_dense_t_b],
+        .dx = call->data[AT_dense_t_y],
+        .batch = call->tensors[AT_dense_t_x]->shape.dim[0],
+        .in = call->tensors[AT_dense_t_w]->shape.dim[0],
+        .out = call->tensors[AT_dense_t_w]->shape.dim[1],
         .activation = call->op->attr.dense_t.activation,
     };
     dense_backward(call, &job);
@@ -58,12 +58,12 @@ static void run_outer(const struct call *call)
 {
     struct dense_job job = {
         .kernels = kernels,
-        .x = call->data[0],
-        .dy = call->data[1],
-        .target = call->data[2],
-        .batch = call->tensors[0]->shape.dim[0],
-        .in = call->tensors[0]->shape.dim[1],
-        .out = call->tensors[1]->shape.dim[1],
+        .x = call->data[AT_outer_x],
+        .dy = call->data[AT_outer_dy],
+        .target = call->data[AT_outer_dw],
+        .batch = call->tensors[AT_outer_x]->shape.dim[0],
+        .in = call->tensors[AT_outer_x]->shape.dim[1],
+        .out = call->tensors[AT_outer_dy]->shape.dim[1],
         .scale = call->op->attr.outer.scale,
         .outer = call->op->attr.outer.accumulate ? kernels->outer_add : kernels->outer_set,
     };
@@ -75,16 +75,16 @@ static void run_dense_sgd(const struct call *call)
 {
     struct dense_job job = {
         .kernels = kernels,
-        .x = call->data[0],
-        .dy = call->data[1],
-        .w = call->data[2],
-        .target = call->data[2],
-        .bias = call->data[3],
-        .scale = -*(const float *)call->data[4],
-        .dx = call->data[7],
-        .batch = call->tensors[0]->shape.dim[0],
-        .in = call->tensors[2]->shape.dim[0],
-        .out = call->tensors[2]->shape.dim[1],
+        .x = call->data[AT_dense_sgd_x],
+        .dy = call->data[AT_dense_sgd_dy],
+        .w = call->data[AT_dense_sgd_w],
+        .target = call->data[AT_dense_sgd_w],
+        .bias = call->data[AT_dense_sgd_b],
+        .scale = -*(const float *)call->data[AT_dense_sgd_rate],
+        .dx = call->data[AT_dense_sgd_dx],
+        .batch = call->tensors[AT_dense_sgd_x]->shape.dim[0],
+        .in = call->tensors[AT_dense_sgd_w]->shape.dim[0],
+        .out = call->tensors[AT_dense_sgd_w]->shape.dim[1],
         .outer = kernels->outer_add,
     };
     if (job.dx && job.batch > DENSE_BLOCK) {
@@ -103,19 +103,19 @@ static void run_dense_update(const struct call *call)
 {
     struct dense_job job = {
         .kernels = kernels,
-        .x = call->data[0],
-        .dy = call->data[1],
-        .w = call->data[2],
-        .dx = call->data[8],
-        .batch = call->tensors[0]->shape.dim[0],
-        .in = call->tensors[2]->shape.dim[0],
-        .out = call->tensors[2]->shape.dim[1],
+        .x = call->data[AT_dense_update_x],
+        .dy = call->data[AT_dense_update_dy],
+        .w = call->data[AT_dense_update_w],
+        .dx = call->data[AT_dense_update_dx],
+        .batch = call->tensors[AT_dense_update_x]->shape.dim[0],
+        .in = call->tensors[AT_dense_update_w]->shape.dim[0],
+        .out = call->tensors[AT_dense_update_w]->shape.dim[1],
         .scale = 1,
         .outer = kernels->outer_set,
         .update = call,
     };
     if (call->op->attr.dense_update.optimiser == OP_sgd && job.dx && job.batch <= DENSE_STREAM) {
-        float rate = *(const float *)call->data[3];
+        float rate = *(const float *)call->data[AT_dense_update_rate];
         job.scale = -rate;
         job.shrink = rate * call->op->attr.dense_update.decay;
         job.target = job.w;

@@ -131,27 +131,27 @@ static void run_forward(const struct call *call, int64_t inputs, int64_t results
                         int64_t across, int32_t function)
 {
     struct small small = {
-        .x = floats(call, 0),
-        .b = floats(call, 2),
-        .y = floats(call, 3),
-        .batch = call->tensors[0]->shape.dim[0],
+        .x = floats(call, AT_dense_x),
+        .b = floats(call, AT_dense_b),
+        .y = floats(call, AT_dense_y),
+        .batch = call->tensors[AT_dense_x]->shape.dim[0],
         .inputs = inputs,
         .results = results,
         .function = function,
     };
-    take_weights(&small, floats(call, 1), down, across);
+    take_weights(&small, floats(call, AT_dense_w), down, across);
     run_small(call, &small);
 }
 
 static void run_dense(const struct call *call)
 {
-    const int64_t *dim = call->tensors[1]->shape.dim, in = dim[0], out = dim[1];
+    const int64_t *dim = call->tensors[AT_dense_w]->shape.dim, in = dim[0], out = dim[1];
     run_forward(call, in, out, out, 1, call->op->attr.dense.activation);
 }
 
 static void run_dense_t(const struct call *call)
 {
-    const int64_t *dim = call->tensors[1]->shape.dim, in = dim[0], out = dim[1];
+    const int64_t *dim = call->tensors[AT_dense_t_w]->shape.dim, in = dim[0], out = dim[1];
     run_forward(call, out, in, 1, out, call->op->attr.dense_t.activation);
 }
 
@@ -198,9 +198,10 @@ static void weigh(const float *x, int64_t in, const float *dy, int64_t out, int6
 
 static void run_outer(const struct call *call)
 {
-    weigh(floats(call, 0), call->tensors[0]->shape.dim[1], floats(call, 1),
-          call->tensors[1]->shape.dim[1], call->tensors[0]->shape.dim[0],
-          call->op->attr.outer.scale, call->op->attr.outer.accumulate, floats(call, 2));
+    weigh(floats(call, AT_outer_x), call->tensors[AT_outer_x]->shape.dim[1],
+          floats(call, AT_outer_dy), call->tensors[AT_outer_dy]->shape.dim[1],
+          call->tensors[AT_outer_x]->shape.dim[0], call->op->attr.outer.scale,
+          call->op->attr.outer.accumulate, floats(call, AT_outer_dw));
 }
 
 /* y[o] = scale · Σ_n x[n,o] for some of the columns, or that is added to it */
@@ -217,11 +218,12 @@ static void sum_columns(const float *x, int64_t batch, int64_t out, int64_t from
 static void sum_rows_member(void *context, int member, int members)
 {
     const struct call *call = context;
-    const int64_t *dim = call->tensors[0]->shape.dim;
+    const int64_t *dim = call->tensors[AT_sum_rows_x]->shape.dim;
     long from, to;
     pool_share(dim[1], VEC_LANES, member, members, &from, &to);
-    sum_columns(floats(call, 0), dim[0], dim[1], from, to, call->op->attr.sum_rows.scale,
-                call->op->attr.sum_rows.accumulate, floats(call, 1));
+    sum_columns(floats(call, AT_sum_rows_x), dim[0], dim[1], from, to,
+                call->op->attr.sum_rows.scale, call->op->attr.sum_rows.accumulate,
+                floats(call, AT_sum_rows_y));
 }
 
 static void run_sum_rows(const struct call *call)
@@ -234,24 +236,26 @@ static void run_sum_rows(const struct call *call)
 /* dx = dy·wᵀ with the old w; then w -= rate·xᵀ·dy and b -= rate·Σ_n dy. */
 static void run_dense_sgd(const struct call *call)
 {
-    const int64_t *dim = call->tensors[2]->shape.dim, in = dim[0], out = dim[1];
-    int64_t batch = call->tensors[0]->shape.dim[0];
-    float rate = *floats(call, 4);
-    if (call->data[7]) {
+    const int64_t *dim = call->tensors[AT_dense_sgd_w]->shape.dim, in = dim[0], out = dim[1];
+    int64_t batch = call->tensors[AT_dense_sgd_x]->shape.dim[0];
+    float rate = *floats(call, AT_dense_sgd_rate);
+    if (call->data[AT_dense_sgd_dx]) {
         struct small small = {
-            .x = floats(call, 1),
-            .y = floats(call, 7),
+            .x = floats(call, AT_dense_sgd_dy),
+            .y = floats(call, AT_dense_sgd_dx),
             .batch = batch,
             .inputs = out,
             .results = in,
             .function = ACTIVATION_NONE,
         };
-        take_weights(&small, floats(call, 2), 1, out);
+        take_weights(&small, floats(call, AT_dense_sgd_w), 1, out);
         run_small(call, &small);
     }
-    weigh(floats(call, 0), in, floats(call, 1), out, batch, -rate, true, floats(call, 2));
-    if (call->data[3])
-        sum_columns(floats(call, 1), batch, out, 0, out, -rate, true, floats(call, 3));
+    weigh(floats(call, AT_dense_sgd_x), in, floats(call, AT_dense_sgd_dy), out, batch, -rate, true,
+          floats(call, AT_dense_sgd_w));
+    if (call->data[AT_dense_sgd_b])
+        sum_columns(floats(call, AT_dense_sgd_dy), batch, out, 0, out, -rate, true,
+                    floats(call, AT_dense_sgd_b));
 }
 
 /* Weights that are many, and yet not a matrix that may be kept in blocks, are the reference's: no

@@ -50,19 +50,22 @@ static void run_spans(const struct call *call, span_run *run)
 static void span_activate(const struct call *call, int64_t from, int64_t to)
 {
     activate_alpha_span(call->op->attr.activate.function, call->op->attr.activate.alpha,
-                        floats(call, 0) + from, floats(call, 1) + from, to - from);
+                        floats(call, AT_activate_x) + from, floats(call, AT_activate_y) + from,
+                        to - from);
 }
 
 static void span_activate_grad(const struct call *call, int64_t from, int64_t to)
 {
     slope_span(call->op->attr.activate_grad.function, call->op->attr.activate_grad.alpha,
-               floats(call, 0) + from, floats(call, 1) + from, floats(call, 2) + from, to - from);
+               floats(call, AT_activate_grad_saved) + from,
+               floats(call, AT_activate_grad_dy) + from, floats(call, AT_activate_grad_dx) + from,
+               to - from);
 }
 
 static void span_bound(const struct call *call, int64_t from, int64_t to)
 {
-    const float *x = floats(call, 0);
-    float *y = floats(call, 1);
+    const float *x = floats(call, AT_bound_x);
+    float *y = floats(call, AT_bound_y);
     vec low = vec_set(call->op->attr.bound.low), high = vec_set(call->op->attr.bound.high);
     EACH_VECTOR(i, from, to)
     vec_store_part(y + i, vec_bound(vec_load_part(x + i, to - i), low, high), to - i);
@@ -70,8 +73,8 @@ static void span_bound(const struct call *call, int64_t from, int64_t to)
 
 static void span_bound_grad(const struct call *call, int64_t from, int64_t to)
 {
-    const float *y = floats(call, 0), *dy = floats(call, 1);
-    float *dx = floats(call, 2);
+    const float *y = floats(call, AT_bound_grad_y), *dy = floats(call, AT_bound_grad_dy);
+    float *dx = floats(call, AT_bound_grad_dx);
     vec low = vec_set(call->op->attr.bound_grad.low),
         high = vec_set(call->op->attr.bound_grad.high);
     EACH_VECTOR(i, from, to)
@@ -85,8 +88,8 @@ static void span_bound_grad(const struct call *call, int64_t from, int64_t to)
 
 static void span_add(const struct call *call, int64_t from, int64_t to)
 {
-    const float *a = floats(call, 0), *b = floats(call, 1);
-    float *y = floats(call, 2);
+    const float *a = floats(call, AT_add_a), *b = floats(call, AT_add_b);
+    float *y = floats(call, AT_add_y);
     EACH_VECTOR(i, from, to)
     vec_store_part(y + i, vec_add(vec_load_part(a + i, to - i), vec_load_part(b + i, to - i)),
                    to - i);
@@ -94,8 +97,8 @@ static void span_add(const struct call *call, int64_t from, int64_t to)
 
 static void span_multiply(const struct call *call, int64_t from, int64_t to)
 {
-    const float *a = floats(call, 0), *b = floats(call, 1);
-    float *y = floats(call, 2);
+    const float *a = floats(call, AT_multiply_a), *b = floats(call, AT_multiply_b);
+    float *y = floats(call, AT_multiply_y);
     EACH_VECTOR(i, from, to)
     vec_store_part(y + i, vec_mul(vec_load_part(a + i, to - i), vec_load_part(b + i, to - i)),
                    to - i);
@@ -103,8 +106,8 @@ static void span_multiply(const struct call *call, int64_t from, int64_t to)
 
 static void span_divide(const struct call *call, int64_t from, int64_t to)
 {
-    const float *a = floats(call, 0), *b = floats(call, 1);
-    float *y = floats(call, 2);
+    const float *a = floats(call, AT_divide_a), *b = floats(call, AT_divide_b);
+    float *y = floats(call, AT_divide_y);
     EACH_VECTOR(i, from, to)
     vec_store_part(y + i, vec_div(vec_load_part(a + i, to - i), vec_load_part(b + i, to - i)),
                    to - i);
@@ -112,8 +115,9 @@ static void span_divide(const struct call *call, int64_t from, int64_t to)
 
 static void span_divide_grad(const struct call *call, int64_t from, int64_t to)
 {
-    const float *b = floats(call, 0), *y = floats(call, 1), *dy = floats(call, 2);
-    float *db = floats(call, 3);
+    const float *b = floats(call, AT_divide_grad_b), *y = floats(call, AT_divide_grad_y),
+                *dy = floats(call, AT_divide_grad_dy);
+    float *db = floats(call, AT_divide_grad_db);
     EACH_VECTOR(i, from, to)
     {
         vec slope = vec_div(vec_load_part(y + i, to - i), vec_load_part(b + i, to - i));
@@ -123,8 +127,8 @@ static void span_divide_grad(const struct call *call, int64_t from, int64_t to)
 
 static void span_mse_grad(const struct call *call, int64_t from, int64_t to)
 {
-    const float *y = floats(call, 0), *target = floats(call, 1);
-    float *dy = floats(call, 2);
+    const float *y = floats(call, AT_mse_grad_y), *target = floats(call, AT_mse_grad_target);
+    float *dy = floats(call, AT_mse_grad_dy);
     vec scale = vec_set(call->op->attr.mse_grad.scale * 2 / (float)call->counts[0]);
     EACH_VECTOR(i, from, to)
     {
@@ -135,8 +139,9 @@ static void span_mse_grad(const struct call *call, int64_t from, int64_t to)
 
 static void span_binary_cross_entropy_grad(const struct call *call, int64_t from, int64_t to)
 {
-    const float *x = floats(call, 0), *target = floats(call, 1);
-    float *dx = floats(call, 2);
+    const float *x = floats(call, AT_binary_cross_entropy_grad_x),
+                *target = floats(call, AT_binary_cross_entropy_grad_target);
+    float *dx = floats(call, AT_binary_cross_entropy_grad_dx);
     vec scale = vec_set(call->op->attr.binary_cross_entropy_grad.scale / (float)call->counts[0]);
     EACH_VECTOR(i, from, to)
     {
@@ -185,7 +190,7 @@ static void step_sgd(const struct call *call, int64_t from, int64_t to, int64_t 
 
 static void step_momentum(const struct call *call, int64_t from, int64_t to, int64_t below)
 {
-    float *velocity = floats(call, 3), decay = call->op->attr.momentum.decay;
+    float *velocity = floats(call, AT_momentum_velocity), decay = call->op->attr.momentum.decay;
     vec rate = vec_set(*floats(call, RATE)), momentum = vec_set(call->op->attr.momentum.momentum);
     bool nesterov = call->op->attr.momentum.nesterov;
     EACH_VECTOR(i, from, to)
@@ -207,7 +212,7 @@ static inline vec by_root(vec slope, vec squares, float epsilon)
 
 static void step_adagrad(const struct call *call, int64_t from, int64_t to, int64_t below)
 {
-    float *squares = floats(call, 3), decay = call->op->attr.adagrad.decay;
+    float *squares = floats(call, AT_adagrad_squares), decay = call->op->attr.adagrad.decay;
     vec rate = vec_set(*floats(call, RATE));
     EACH_VECTOR(i, from, to)
     {
@@ -222,7 +227,7 @@ static void step_adagrad(const struct call *call, int64_t from, int64_t to, int6
 
 static void step_rmsprop(const struct call *call, int64_t from, int64_t to, int64_t below)
 {
-    float *squares = floats(call, 3), decay = call->op->attr.rmsprop.decay;
+    float *squares = floats(call, AT_rmsprop_squares), decay = call->op->attr.rmsprop.decay;
     float smoothing = call->op->attr.rmsprop.smoothing;
     vec rate = vec_set(*floats(call, RATE)), keep = vec_set(smoothing),
         take = vec_set(1 - smoothing);
@@ -240,10 +245,11 @@ static void step_rmsprop(const struct call *call, int64_t from, int64_t to, int6
 
 static void step_adam(const struct call *call, int64_t from, int64_t to, int64_t below)
 {
-    float *w = floats(call, W), *mean = floats(call, 4), *squares = floats(call, 5);
+    float *w = floats(call, W), *mean = floats(call, AT_adam_mean),
+          *squares = floats(call, AT_adam_squares);
     float beta1 = call->op->attr.adam.beta1, beta2 = call->op->attr.adam.beta2;
     float decay = call->op->attr.adam.decay, rate = *floats(call, RATE);
-    double step = *(const int32_t *)call->data[3] + 1;
+    double step = *(const int32_t *)call->data[AT_adam_count] + 1;
     float seen1 = (float)(1 - pow((double)beta1, step));
     float seen2 = sqrtf((float)(1 - pow((double)beta2, step)));
     bool decoupled = call->op->attr.adam.decoupled;
@@ -271,9 +277,10 @@ static void step_adam(const struct call *call, int64_t from, int64_t to, int64_t
 
 static void step_rprop(const struct call *call, int64_t from, int64_t to, int64_t below)
 {
-    float *w = floats(call, W), *before = floats(call, 4), *steps = floats(call, 5);
+    float *w = floats(call, W), *before = floats(call, AT_rprop_before),
+          *steps = floats(call, AT_rprop_step);
     const float *g = floats(call, G);
-    bool first = *(const int32_t *)call->data[3] == 0;
+    bool first = *(const int32_t *)call->data[AT_rprop_count] == 0;
     vec one = vec_set(1), shrink = vec_set(call->op->attr.rprop.shrink);
     vec grow = vec_set(call->op->attr.rprop.grow), rate = vec_set(*floats(call, RATE));
     vec least = vec_set(call->op->attr.rprop.least), most = vec_set(call->op->attr.rprop.most);

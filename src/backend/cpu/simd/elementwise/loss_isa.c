@@ -21,7 +21,7 @@ static inline vec vec_left(vec v, int64_t left)
 
 static float mse_piece(const void *context, int64_t from, int64_t to)
 {
-    const float *y = floats(context, 0), *target = floats(context, 1);
+    const float *y = floats(context, AT_mse_y), *target = floats(context, AT_mse_target);
     vec sum = vec_zero();
     for (int64_t i = from; i < to; i += VEC_LANES) {
         vec d = vec_sub(vec_load_part(y + i, to - i), vec_load_part(target + i, to - i));
@@ -33,7 +33,8 @@ static float mse_piece(const void *context, int64_t from, int64_t to)
 /* ln(1 + e^x) - x·t on logits */
 static float binary_cross_entropy_piece(const void *context, int64_t from, int64_t to)
 {
-    const float *x = floats(context, 0), *target = floats(context, 1);
+    const float *x = floats(context, AT_binary_cross_entropy_x),
+                *target = floats(context, AT_binary_cross_entropy_target);
     vec sum = vec_zero();
     for (int64_t i = from; i < to; i += VEC_LANES) {
         vec logit = vec_load_part(x + i, to - i);
@@ -47,7 +48,8 @@ static float binary_cross_entropy_piece(const void *context, int64_t from, int64
 static void run_mean(const struct call *call, sum_piece *piece)
 {
     int64_t count = call->counts[0], bytes = 2 * count * (int64_t)sizeof(float);
-    *floats(call, 2) = sum_pieces(call->pool, piece, call, count, GRAIN, bytes) / (float)count;
+    *floats(call, AT_mse_loss) =
+        sum_pieces(call->pool, piece, call, count, GRAIN, bytes) / (float)count;
 }
 
 static void run_mse(const struct call *call)
@@ -73,24 +75,26 @@ static bool is_right(const float *x, int64_t classes, int64_t label)
 static float right_class_piece(const void *context, int64_t from, int64_t to)
 {
     const struct call *call = context;
-    const int32_t *label = call->data[1];
-    int64_t classes = call->tensors[0]->shape.dim[1], hits = 0;
+    const int32_t *label = call->data[AT_right_class_label];
+    int64_t classes = call->tensors[AT_right_class_x]->shape.dim[1], hits = 0;
     for (int64_t n = from; n < to; n++)
-        hits += is_right(floats(call, 0) + n * classes, classes, label[n]);
+        hits += is_right(floats(call, AT_right_class_x) + n * classes, classes, label[n]);
     return (float)hits;
 }
 
 static void run_right_class(const struct call *call)
 {
     int64_t bytes = call->counts[0] * (int64_t)sizeof(float);
-    *floats(call, 2) =
-        sum_pieces(call->pool, right_class_piece, call, call->tensors[0]->shape.dim[0], 1, bytes);
+    *floats(call, AT_right_class_right) =
+        sum_pieces(call->pool, right_class_piece, call,
+                   call->tensors[AT_right_class_x]->shape.dim[0], 1, bytes);
 }
 
 static void run_divergence(const struct call *call)
 {
-    const float *moments = floats(call, 0);
-    int64_t batch = call->tensors[0]->shape.dim[0], width = call->tensors[0]->shape.dim[2];
+    const float *moments = floats(call, AT_divergence_moments);
+    int64_t batch = call->tensors[AT_divergence_moments]->shape.dim[0],
+            width = call->tensors[AT_divergence_moments]->shape.dim[2];
     vec sum = vec_zero(), one = vec_set(1);
     for (int64_t n = 0; n < batch; n++)
         for (int64_t i = 0; i < width; i += VEC_LANES) {
@@ -99,14 +103,15 @@ static void run_divergence(const struct call *call)
             vec spread = vec_sub(vec_sub(vec_exp(log), one), log);
             sum = vec_add(sum, vec_left(vec_add(vec_mul(mean, mean), spread), width - i));
         }
-    *floats(call, 1) = vec_sum(sum) / (float)(2 * batch);
+    *floats(call, AT_divergence_loss) = vec_sum(sum) / (float)(2 * batch);
 }
 
 static void run_divergence_grad(const struct call *call)
 {
-    const float *moments = floats(call, 0);
-    float *dmoments = floats(call, 1);
-    int64_t batch = call->tensors[0]->shape.dim[0], width = call->tensors[0]->shape.dim[2];
+    const float *moments = floats(call, AT_divergence_grad_moments);
+    float *dmoments = floats(call, AT_divergence_grad_dmoments);
+    int64_t batch = call->tensors[AT_divergence_grad_moments]->shape.dim[0],
+            width = call->tensors[AT_divergence_grad_moments]->shape.dim[2];
     vec scale = vec_set(call->op->attr.divergence_grad.scale / (float)batch);
     vec half = vec_mul(scale, vec_set(0.5f)), one = vec_set(1);
     for (int64_t n = 0; n < batch; n++)
@@ -120,9 +125,12 @@ static void run_divergence_grad(const struct call *call)
 
 static void run_draw_normal_grad(const struct call *call)
 {
-    const float *moments = floats(call, 0), *z = floats(call, 1), *dz = floats(call, 2);
-    float *dmoments = floats(call, 3);
-    int64_t batch = call->tensors[1]->shape.dim[0], width = call->tensors[1]->shape.dim[1];
+    const float *moments = floats(call, AT_draw_normal_grad_moments),
+                *z = floats(call, AT_draw_normal_grad_z),
+                *dz = floats(call, AT_draw_normal_grad_dz);
+    float *dmoments = floats(call, AT_draw_normal_grad_dmoments);
+    int64_t batch = call->tensors[AT_draw_normal_grad_z]->shape.dim[0],
+            width = call->tensors[AT_draw_normal_grad_z]->shape.dim[1];
     for (int64_t n = 0; n < batch; n++)
         for (int64_t i = 0; i < width; i += VEC_LANES) {
             int64_t mean = 2 * n * width + i, at = n * width + i, left = width - i;

@@ -145,8 +145,9 @@ static void run_strips(const struct call *call, int rows, int out, int32_t strea
 
 static void use_dropout(const struct call *call, const float *random, int64_t at, int64_t count)
 {
-    const float *x = floats(call, 0) + at;
-    float *y = floats(call, 2) + at, rate = call->op->attr.dropout.rate, keep = 1 / (1 - rate);
+    const float *x = floats(call, AT_dropout_x) + at;
+    float *y = floats(call, AT_dropout_y) + at, rate = call->op->attr.dropout.rate,
+          keep = 1 / (1 - rate);
     for (int64_t i = 0; i < count; i++)
         y[i] = random[i] >= rate ? x[i] * keep : 0;
 }
@@ -158,8 +159,8 @@ static void run_dropout(const struct call *call)
 
 static void use_bernoulli(const struct call *call, const float *random, int64_t at, int64_t count)
 {
-    const float *p = floats(call, 0) + at;
-    float *y = floats(call, 2) + at;
+    const float *p = floats(call, AT_bernoulli_p) + at;
+    float *y = floats(call, AT_bernoulli_y) + at;
     for (int64_t i = 0; i < count; i++)
         y[i] = random[i] < p[i] ? 1.0f : 0.0f;
 }
@@ -171,7 +172,7 @@ static void run_bernoulli(const struct call *call)
 
 static void use_random(const struct call *call, const float *random, int64_t at, int64_t count)
 {
-    memcpy(floats(call, 1) + at, random, (size_t)count * sizeof *random);
+    memcpy(floats(call, AT_random_y) + at, random, (size_t)count * sizeof *random);
 }
 
 static void run_random(const struct call *call)
@@ -183,9 +184,10 @@ static void run_random(const struct call *call)
 /* z = mean + σ·ε; a sample's means and logarithms of variances lie behind each other. */
 static void use_draw_normal(const struct call *call, const float *random, int64_t at, int64_t count)
 {
-    int64_t width = call->tensors[2]->shape.dim[1];
-    const float *mean = floats(call, 0) + at + at / width * width, *log = mean + width;
-    float *z = floats(call, 2) + at;
+    int64_t width = call->tensors[AT_draw_normal_z]->shape.dim[1];
+    const float *mean = floats(call, AT_draw_normal_moments) + at + at / width * width,
+                *log = mean + width;
+    float *z = floats(call, AT_draw_normal_z) + at;
     for (int64_t i = 0; i < count; i += VEC_LANES) {
         vec half = vec_mul(vec_load_part(log + i, count - i), vec_set(0.5f));
         vec off = vec_mul(vec_exp(half), vec_load_part(random + i, count - i));

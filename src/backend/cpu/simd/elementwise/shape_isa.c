@@ -102,8 +102,9 @@ static void items_add_rows(const struct call *call, int64_t from, int64_t to)
 {
     EACH_STRETCH(s, from, to, call->counts[1])
     {
-        const float *x = floats(call, 0) + s.at, *b = floats(call, 1) + s.place;
-        float *y = floats(call, 2) + s.at;
+        const float *x = floats(call, AT_add_rows_x) + s.at,
+                    *b = floats(call, AT_add_rows_b) + s.place;
+        float *y = floats(call, AT_add_rows_y) + s.at;
         for (int64_t i = 0; i < s.count; i += VEC_LANES) {
             int64_t left = s.count - i;
             vec_store_part(y + i, vec_add(vec_load_part(x + i, left), vec_load_part(b + i, left)),
@@ -116,8 +117,9 @@ static void items_mask(const struct call *call, int64_t from, int64_t to)
 {
     EACH_STRETCH(s, from, to, call->counts[1])
     {
-        const float *x = floats(call, 0) + s.at, *keep = floats(call, 1) + s.place;
-        float *y = floats(call, 2) + s.at;
+        const float *x = floats(call, AT_mask_x) + s.at,
+                    *keep = floats(call, AT_mask_keep) + s.place;
+        float *y = floats(call, AT_mask_y) + s.at;
         for (int64_t i = 0; i < s.count; i += VEC_LANES) {
             int64_t left = s.count - i;
             vec_store_part(y + i,
@@ -131,24 +133,26 @@ static void items_mask(const struct call *call, int64_t from, int64_t to)
 /* y[n,k,c] = x[n,c] */
 static void items_expand(const struct call *call, int64_t from, int64_t to)
 {
-    int64_t times = dim(call, 1, 1), width = dim(call, 1, 2);
+    int64_t times = dim(call, AT_expand_y, 1), width = dim(call, AT_expand_y, 2);
     if (width == 1) {
         EACH_STRETCH(s, from, to, times)
-        fill_span(floats(call, 1) + s.at, floats(call, 0)[s.row], s.count);
+        fill_span(floats(call, AT_expand_y) + s.at, floats(call, AT_expand_x)[s.row], s.count);
         return;
     }
     EACH_STRETCH(s, from, to, width)
-    copy_span(floats(call, 1) + s.at, floats(call, 0) + s.row / times * width + s.place, s.count);
+    copy_span(floats(call, AT_expand_y) + s.at,
+              floats(call, AT_expand_x) + s.row / times * width + s.place, s.count);
 }
 
 /* y[n,b,a,c] = x[n,a,b,c]: rows of c elements */
 static void items_transpose(const struct call *call, int64_t from, int64_t to)
 {
-    int64_t first = dim(call, 0, 1), second = dim(call, 0, 2), inner = dim(call, 0, 3);
+    int64_t first = dim(call, AT_transpose_x, 1), second = dim(call, AT_transpose_x, 2),
+            inner = dim(call, AT_transpose_x, 3);
     int64_t a = from % first, b = from / first % second, n = from / (first * second);
     for (int64_t row = from; row < to; row++) {
-        copy_span(floats(call, 1) + row * inner,
-                  floats(call, 0) + ((n * first + a) * second + b) * inner, inner);
+        copy_span(floats(call, AT_transpose_y) + row * inner,
+                  floats(call, AT_transpose_x) + ((n * first + a) * second + b) * inner, inner);
         if (++a < first)
             continue;
         a = 0;
@@ -163,7 +167,7 @@ static void items_transpose(const struct call *call, int64_t from, int64_t to)
  * x, which are rows of y. */
 static void items_transpose_elements(const struct call *call, int64_t from, int64_t to)
 {
-    int64_t first = dim(call, 0, 1), second = dim(call, 0, 2), columns;
+    int64_t first = dim(call, AT_transpose_x, 1), second = dim(call, AT_transpose_x, 2), columns;
     _Alignas(64) float square[VEC_LANES * VEC_LANES];
     for (int64_t at = from; at < to; at += columns) {
         int64_t n = at / second, b = at % second;
@@ -171,10 +175,10 @@ static void items_transpose_elements(const struct call *call, int64_t from, int6
         columns = columns < VEC_LANES ? columns : VEC_LANES;
         for (int64_t a = 0; a < first; a += VEC_LANES) {
             int64_t rows = first - a < VEC_LANES ? first - a : VEC_LANES;
-            lanes_from_samples(floats(call, 0) + (n * first + a) * second + b, second, rows,
-                               columns, square);
+            lanes_from_samples(floats(call, AT_transpose_x) + (n * first + a) * second + b, second,
+                               rows, columns, square);
             for (int64_t k = 0; k < columns; k++)
-                vec_store_part(floats(call, 1) + (n * second + b + k) * first + a,
+                vec_store_part(floats(call, AT_transpose_y) + (n * second + b + k) * first + a,
                                vec_load(square + k * VEC_LANES), rows);
         }
     }
@@ -204,26 +208,30 @@ static void items_concat(const struct call *call, int64_t from, int64_t to)
 /* y[n,m,c] = x[n,from + m,c] */
 static void items_slice(const struct call *call, int64_t from, int64_t to)
 {
-    int64_t begin = call->op->attr.slice.from * dim(call, 0, 2);
-    int64_t width = dim(call, 0, 1) * dim(call, 0, 2), taken = dim(call, 1, 1) * dim(call, 1, 2);
+    int64_t begin = call->op->attr.slice.from * dim(call, AT_slice_x, 2);
+    int64_t width = dim(call, AT_slice_x, 1) * dim(call, AT_slice_x, 2),
+            taken = dim(call, AT_slice_y, 1) * dim(call, AT_slice_y, 2);
     EACH_STRETCH(s, from, to, taken)
-    copy_span(floats(call, 1) + s.at, floats(call, 0) + s.row * width + begin + s.place, s.count);
+    copy_span(floats(call, AT_slice_y) + s.at,
+              floats(call, AT_slice_x) + s.row * width + begin + s.place, s.count);
 }
 
 /* dx[n,from + m,c] = dy[n,m,c], zeros before and behind */
 static void items_slice_grad(const struct call *call, int64_t from, int64_t to)
 {
-    int64_t begin = call->op->attr.slice_grad.from * dim(call, 0, 2);
-    int64_t width = dim(call, 1, 1) * dim(call, 1, 2), taken = dim(call, 0, 1) * dim(call, 0, 2);
+    int64_t begin = call->op->attr.slice_grad.from * dim(call, AT_slice_grad_dy, 2);
+    int64_t width = dim(call, AT_slice_grad_dx, 1) * dim(call, AT_slice_grad_dx, 2),
+            taken = dim(call, AT_slice_grad_dy, 1) * dim(call, AT_slice_grad_dy, 2);
     EACH_STRETCH(s, from, to, width)
     {
-        float *dx = floats(call, 1) + s.at;
+        float *dx = floats(call, AT_slice_grad_dx) + s.at;
         int64_t first = begin > s.place ? begin - s.place : 0; /* of those that are taken */
         int64_t last = begin + taken > s.place ? begin + taken - s.place : 0;
         first = first < s.count ? first : s.count;
         last = last < s.count ? last : s.count;
         fill_span(dx, 0, first);
-        copy_span(dx + first, floats(call, 0) + s.row * taken + s.place + first - begin,
+        copy_span(dx + first,
+                  floats(call, AT_slice_grad_dy) + s.row * taken + s.place + first - begin,
                   last - first);
         fill_span(dx + last, 0, s.count - last);
     }
@@ -232,13 +240,14 @@ static void items_slice_grad(const struct call *call, int64_t from, int64_t to)
 /* y[n,m,…] = table[n,index[n,m],…]: rows of y */
 static void items_gather(const struct call *call, int64_t from, int64_t to)
 {
-    const int32_t *index = call->data[1];
-    int64_t rows = dim(call, 0, 1), width = dim(call, 0, 2), picks = dim(call, 1, 1);
+    const int32_t *index = call->data[AT_gather_index];
+    int64_t rows = dim(call, AT_gather_table, 1), width = dim(call, AT_gather_table, 2),
+            picks = dim(call, AT_gather_index, 1);
     for (int64_t at = from; at < to; at++) {
         int64_t row = index[at];
-        float *y = floats(call, 2) + at * width;
+        float *y = floats(call, AT_gather_y) + at * width;
         if (row >= 0 && row < rows)
-            copy_span(y, floats(call, 0) + (at / picks * rows + row) * width, width);
+            copy_span(y, floats(call, AT_gather_table) + (at / picks * rows + row) * width, width);
         else
             fill_span(y, NAN, width);
     }
@@ -248,16 +257,17 @@ static void items_gather(const struct call *call, int64_t from, int64_t to)
  * looked at */
 static void items_scatter(const struct call *call, int64_t from, int64_t to)
 {
-    const int32_t *index = call->data[0];
-    int64_t rows = dim(call, 2, 1), width = dim(call, 2, 2), picks = dim(call, 0, 1);
+    const int32_t *index = call->data[AT_scatter_index];
+    int64_t rows = dim(call, AT_scatter_dtable, 1), width = dim(call, AT_scatter_dtable, 2),
+            picks = dim(call, AT_scatter_index, 1);
     if (!call->op->attr.scatter.accumulate)
-        fill_span(floats(call, 2) + from * width, 0, (to - from) * width);
+        fill_span(floats(call, AT_scatter_dtable) + from * width, 0, (to - from) * width);
     EACH_STRETCH(s, from, to, rows)
     for (int64_t m = s.row * picks; m < (s.row + 1) * picks; m++) {
         if (index[m] < s.place || index[m] >= s.place + s.count)
             continue;
-        const float *dy = floats(call, 1) + m * width;
-        float *sum = floats(call, 2) + (s.row * rows + index[m]) * width;
+        const float *dy = floats(call, AT_scatter_dy) + m * width;
+        float *sum = floats(call, AT_scatter_dtable) + (s.row * rows + index[m]) * width;
         for (int64_t d = 0; d < width; d += VEC_LANES) {
             int64_t left = width - d;
             vec_store_part(
@@ -289,12 +299,12 @@ static int64_t largest_place(const float *x, int64_t places, int64_t step)
 /* y[n,c] = Σ_k x[n,k,c], or their mean or largest: items are n */
 static void items_reduce(const struct call *call, int64_t from, int64_t to)
 {
-    int64_t places = dim(call, 0, 1), inner = dim(call, 0, 2);
+    int64_t places = dim(call, AT_reduce_x, 1), inner = dim(call, AT_reduce_x, 2);
     int32_t reduction = call->op->attr.reduce.reduction;
     vec share = vec_set(reduction == REDUCTION_MEAN ? 1 / (float)places : 1);
     for (int64_t n = from; n < to; n++) {
-        const float *x = floats(call, 0) + n * places * inner;
-        float *y = floats(call, 1) + n * inner;
+        const float *x = floats(call, AT_reduce_x) + n * places * inner;
+        float *y = floats(call, AT_reduce_y) + n * inner;
         if (inner == 1 && reduction == REDUCTION_MAX) {
             *y = x[largest_place(x, places, 1)];
             continue;
@@ -315,17 +325,18 @@ static void items_reduce(const struct call *call, int64_t from, int64_t to)
 /* dx[n,k,c] = dy[n,c], times its share in a mean */
 static void items_spread(const struct call *call, int64_t from, int64_t to)
 {
-    int64_t places = dim(call, 2, 1), inner = dim(call, 2, 2);
+    int64_t places = dim(call, AT_reduce_grad_dx, 1), inner = dim(call, AT_reduce_grad_dx, 2);
     float share = call->op->attr.reduce_grad.reduction == REDUCTION_MEAN ? 1 / (float)places : 1;
     if (inner == 1) {
         EACH_STRETCH(s, from, to, places)
-        fill_span(floats(call, 2) + s.at, floats(call, 1)[s.row] * share, s.count);
+        fill_span(floats(call, AT_reduce_grad_dx) + s.at,
+                  floats(call, AT_reduce_grad_dy)[s.row] * share, s.count);
         return;
     }
     EACH_STRETCH(s, from, to, inner)
     {
-        const float *dy = floats(call, 1) + s.row / places * inner + s.place;
-        float *dx = floats(call, 2) + s.at;
+        const float *dy = floats(call, AT_reduce_grad_dy) + s.row / places * inner + s.place;
+        float *dx = floats(call, AT_reduce_grad_dx) + s.at;
         for (int64_t i = 0; i < s.count; i += VEC_LANES)
             vec_store_part(dx + i, vec_mul(vec_load_part(dy + i, s.count - i), vec_set(share)),
                            s.count - i);
@@ -335,29 +346,33 @@ static void items_spread(const struct call *call, int64_t from, int64_t to)
 /* dx[n,k,c] = dy[n,c] where x was the largest, else 0: items are n */
 static void items_give_largest(const struct call *call, int64_t from, int64_t to)
 {
-    int64_t places = dim(call, 2, 1), inner = dim(call, 2, 2), block = places * inner;
-    fill_span(floats(call, 2) + from * block, 0, (to - from) * block);
+    int64_t places = dim(call, AT_reduce_grad_dx, 1), inner = dim(call, AT_reduce_grad_dx, 2),
+            block = places * inner;
+    fill_span(floats(call, AT_reduce_grad_dx) + from * block, 0, (to - from) * block);
     for (int64_t n = from; n < to; n++)
         for (int64_t c = 0; c < inner; c++) {
-            int64_t best = largest_place(floats(call, 0) + n * block + c, places, inner);
-            floats(call, 2)[n * block + best * inner + c] = floats(call, 1)[n * inner + c];
+            int64_t best =
+                largest_place(floats(call, AT_reduce_grad_x) + n * block + c, places, inner);
+            floats(call, AT_reduce_grad_dx)[n * block + best * inner + c] =
+                floats(call, AT_reduce_grad_dy)[n * inner + c];
         }
 }
 
 static void items_fill(const struct call *call, int64_t from, int64_t to)
 {
-    fill_span(floats(call, 0) + from, call->op->attr.fill.value, to - from);
+    fill_span(floats(call, AT_fill_y) + from, call->op->attr.fill.value, to - from);
 }
 
 /* dx = scale · (p - 1 where the label is): rows */
 static void items_cross_entropy_grad(const struct call *call, int64_t from, int64_t to)
 {
-    const int32_t *label = call->data[1];
-    int64_t batch = dim(call, 0, 0), classes = dim(call, 0, 1);
+    const int32_t *label = call->data[AT_cross_entropy_grad_label];
+    int64_t batch = dim(call, AT_cross_entropy_grad_p, 0),
+            classes = dim(call, AT_cross_entropy_grad_p, 1);
     float scale = call->op->attr.cross_entropy_grad.scale / (float)batch;
     for (int64_t n = from; n < to; n++) {
-        const float *p = floats(call, 0) + n * classes;
-        float *dx = floats(call, 2) + n * classes;
+        const float *p = floats(call, AT_cross_entropy_grad_p) + n * classes;
+        float *dx = floats(call, AT_cross_entropy_grad_dx) + n * classes;
         for (int64_t k = 0; k < classes; k += VEC_LANES)
             vec_store_part(dx + k, vec_mul(vec_set(scale), vec_load_part(p + k, classes - k)),
                            classes - k);
@@ -383,11 +398,12 @@ static void run_expand(const struct call *call)
 
 static void run_transpose(const struct call *call)
 {
-    int64_t count = call->counts[0], inner = dim(call, 0, 3);
+    int64_t count = call->counts[0], inner = dim(call, AT_transpose_x, 3);
     if (inner > 1)
         run_items(call, items_transpose, count / inner, 1, 2 * count);
     else
-        run_items(call, items_transpose_elements, count / dim(call, 0, 1), VEC_LANES, 2 * count);
+        run_items(call, items_transpose_elements, count / dim(call, AT_transpose_x, 1), VEC_LANES,
+                  2 * count);
 }
 
 static void run_concat(const struct call *call)
@@ -412,19 +428,21 @@ static void run_gather(const struct call *call)
 
 static void run_scatter(const struct call *call)
 {
-    run_items(call, items_scatter, dim(call, 2, 0) * dim(call, 2, 1), 1,
+    run_items(call, items_scatter,
+              dim(call, AT_scatter_dtable, 0) * dim(call, AT_scatter_dtable, 1), 1,
               call->counts[2] + 3 * call->counts[1]);
 }
 
 static void run_reduce(const struct call *call)
 {
-    run_items(call, items_reduce, dim(call, 0, 0), 1, call->counts[0]);
+    run_items(call, items_reduce, dim(call, AT_reduce_x, 0), 1, call->counts[0]);
 }
 
 static void run_reduce_grad(const struct call *call)
 {
     if (call->op->attr.reduce_grad.reduction == REDUCTION_MAX)
-        run_items(call, items_give_largest, dim(call, 2, 0), 1, 2 * call->counts[2]);
+        run_items(call, items_give_largest, dim(call, AT_reduce_grad_dx, 0), 1,
+                  2 * call->counts[2]);
     else
         run_output(call, items_spread, 2);
 }
@@ -436,7 +454,8 @@ static void run_fill(const struct call *call)
 
 static void run_cross_entropy_grad(const struct call *call)
 {
-    run_items(call, items_cross_entropy_grad, dim(call, 0, 0), 1, 2 * call->counts[0]);
+    run_items(call, items_cross_entropy_grad, dim(call, AT_cross_entropy_grad_p, 0), 1,
+              2 * call->counts[0]);
 }
 
 static const struct kernel rows[] = {

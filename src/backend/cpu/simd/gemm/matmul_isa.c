@@ -43,7 +43,7 @@ static void matmul_member(void *context, int member, int members)
 
 static void run_products(const struct call *call, bool small)
 {
-    const int64_t *y = call->tensors[2]->shape.dim, rows = y[1], columns = y[2];
+    const int64_t *y = call->tensors[AT_matmul_y]->shape.dim, rows = y[1], columns = y[2];
     int64_t inner = call->counts[0] / (y[0] * rows);
     bool transpose_a = call->op->kind == OP_matmul_tn, transpose_b = call->op->kind == OP_matmul_nt;
     struct job_matmul job = {
@@ -52,9 +52,9 @@ static void run_products(const struct call *call, bool small)
                 .rows = rows,
                 .inner = inner,
                 .columns = columns,
-                .a = {call->data[0], transpose_a ? 1 : inner, transpose_a ? rows : 1},
-                .b = {call->data[1], transpose_b ? 1 : columns, transpose_b ? inner : 1},
-                .c = call->data[2],
+                .a = {call->data[AT_matmul_a], transpose_a ? 1 : inner, transpose_a ? rows : 1},
+                .b = {call->data[AT_matmul_b], transpose_b ? 1 : columns, transpose_b ? inner : 1},
+                .c = call->data[AT_matmul_y],
                 .stride = columns,
                 .scale = call->op->attr.matmul.scale,
             },

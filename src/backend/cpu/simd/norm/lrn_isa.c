@@ -25,12 +25,14 @@ static int64_t pieces_of(int64_t inner)
 
 static int64_t inner_of(const struct call *call)
 {
-    return call->counts[0] / (call->tensors[0]->shape.dim[0] * call->tensors[0]->shape.dim[1]);
+    return call->counts[0] /
+           (call->tensors[AT_lrn_x]->shape.dim[0] * call->tensors[AT_lrn_x]->shape.dim[1]);
 }
 
 static struct piece piece_at(const struct call *call, int64_t number)
 {
-    struct piece piece = {.channels = call->tensors[0]->shape.dim[1], .inner = inner_of(call)};
+    struct piece piece = {.channels = call->tensors[AT_lrn_x]->shape.dim[1],
+                          .inner = inner_of(call)};
     int64_t sample = number / pieces_of(piece.inner), from = number % pieces_of(piece.inner);
     piece.at = sample * piece.channels * piece.inner + from * PIECE;
     piece.width = piece.inner - from * PIECE < PIECE ? piece.inner - from * PIECE : PIECE;
@@ -66,20 +68,20 @@ static void lrn_member(void *context, int member, int members)
     vec factor = vec_set(call->op->attr.lrn.alpha / (float)size);
     vec k = vec_set(call->op->attr.lrn.k);
     long number, last;
-    pool_share(call->tensors[0]->shape.dim[0] * pieces_of(inner_of(call)), 1, member, members,
-               &number, &last);
+    pool_share(call->tensors[AT_lrn_x]->shape.dim[0] * pieces_of(inner_of(call)), 1, member,
+               members, &number, &last);
     for (; number < last; number++) {
         struct piece piece = piece_at(call, number);
-        const float *x = floats(call, 0) + piece.at;
+        const float *x = floats(call, AT_lrn_x) + piece.at;
         for (int64_t c = 0; c < piece.channels; c++)
             for (int64_t i = 0; i < piece.width; i += VEC_LANES) {
                 int64_t place = c * piece.inner + i, left = piece.width - i;
                 vec sum = sum_around(x, piece.inner, piece, c, size / 2, (size - 1) / 2, i, true);
                 vec base = vec_fma(factor, sum, k);
                 vec y = vec_mul(vec_load_part(x + place, left), shrink_of(base));
-                vec_store_part(floats(call, 1) + piece.at + place, y, left);
-                if (call->data[2])
-                    vec_store_part(floats(call, 2) + piece.at + place, base, left);
+                vec_store_part(floats(call, AT_lrn_y) + piece.at + place, y, left);
+                if (call->data[AT_lrn_base])
+                    vec_store_part(floats(call, AT_lrn_base) + piece.at + place, base, left);
             }
     }
 }
@@ -92,15 +94,17 @@ static void lrn_grad_member(void *context, int member, int members)
     int64_t size = call->op->attr.lrn_grad.size;
     const float alpha = call->op->attr.lrn_grad.alpha, beta = call->op->attr.lrn_grad.beta;
     vec factor = vec_set(2 * alpha * beta / (float)size);
-    float *t = (float *)call->workspace + member * call->tensors[0]->shape.dim[1] * PIECE;
+    float *t =
+        (float *)call->workspace + member * call->tensors[AT_lrn_grad_x]->shape.dim[1] * PIECE;
     long number, last;
-    pool_share(call->tensors[0]->shape.dim[0] * pieces_of(inner_of(call)), 1, member, members,
-               &number, &last);
+    pool_share(call->tensors[AT_lrn_grad_x]->shape.dim[0] * pieces_of(inner_of(call)), 1, member,
+               members, &number, &last);
     for (; number < last; number++) {
         struct piece piece = piece_at(call, number);
-        const float *x = floats(call, 0) + piece.at, *base = floats(call, 1) + piece.at;
-        const float *dy = floats(call, 2) + piece.at;
-        float *dx = floats(call, 3) + piece.at;
+        const float *x = floats(call, AT_lrn_grad_x) + piece.at,
+                    *base = floats(call, AT_lrn_grad_base) + piece.at;
+        const float *dy = floats(call, AT_lrn_grad_dy) + piece.at;
+        float *dx = floats(call, AT_lrn_grad_dx) + piece.at;
         for (int64_t c = 0; c < piece.channels; c++)
             for (int64_t i = 0; i < piece.width; i += VEC_LANES) {
                 int64_t place = c * piece.inner + i, left = piece.width - i;
@@ -123,7 +127,7 @@ static void lrn_grad_member(void *context, int member, int members)
 static void run_pieces(const struct call *call, pool_task *task)
 {
     int64_t bytes = 8 * call->counts[0] * (int64_t)sizeof(float);
-    int64_t pieces = call->tensors[0]->shape.dim[0] * pieces_of(inner_of(call));
+    int64_t pieces = call->tensors[AT_lrn_x]->shape.dim[0] * pieces_of(inner_of(call));
     pool_run(call->pool, team_for_bytes(call->pool, bytes, pieces), task, (void *)call);
 }
 

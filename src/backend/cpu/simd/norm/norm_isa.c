@@ -33,24 +33,25 @@ static float spread_span(const float *x, int64_t count, float mean)
 static void softmax_member(void *context, int member, int members)
 {
     const struct call *call = context;
-    int64_t width = call->tensors[0]->shape.dim[1];
+    int64_t width = call->tensors[AT_softmax_x]->shape.dim[1];
     long n, last;
-    pool_share(call->tensors[0]->shape.dim[0], 1, member, members, &n, &last);
+    pool_share(call->tensors[AT_softmax_x]->shape.dim[0], 1, member, members, &n, &last);
     for (; n < last; n++)
-        softmax_row(floats(call, 0) + n * width, floats(call, 1) + n * width, width);
+        softmax_row(floats(call, AT_softmax_x) + n * width, floats(call, AT_softmax_y) + n * width,
+                    width);
 }
 
 /* Query t sees the keys 0 to t. */
 static void softmax_causal_member(void *context, int member, int members)
 {
     const struct call *call = context;
-    const int64_t *dim = call->tensors[0]->shape.dim, time = dim[1];
+    const int64_t *dim = call->tensors[AT_softmax_causal_x]->shape.dim, time = dim[1];
     long r, last;
     pool_share(dim[0] * time, 1, member, members, &r, &last);
     for (; r < last; r++) {
-        float *y = floats(call, 1) + r * time;
+        float *y = floats(call, AT_softmax_causal_y) + r * time;
         int64_t seen = r % time + 1;
-        softmax_row(floats(call, 0) + r * time, y, seen);
+        softmax_row(floats(call, AT_softmax_causal_x) + r * time, y, seen);
         memset(y + seen, 0, (size_t)(time - seen) * sizeof *y);
     }
 }
@@ -59,12 +60,13 @@ static void softmax_causal_member(void *context, int member, int members)
 static void softmax_grad_member(void *context, int member, int members)
 {
     const struct call *call = context;
-    int64_t width = call->tensors[0]->shape.dim[1];
+    int64_t width = call->tensors[AT_softmax_grad_y]->shape.dim[1];
     long n, last;
-    pool_share(call->tensors[0]->shape.dim[0], 1, member, members, &n, &last);
+    pool_share(call->tensors[AT_softmax_grad_y]->shape.dim[0], 1, member, members, &n, &last);
     for (; n < last; n++) {
-        const float *y = floats(call, 0) + n * width, *dy = floats(call, 1) + n * width;
-        float *dx = floats(call, 2) + n * width;
+        const float *y = floats(call, AT_softmax_grad_y) + n * width,
+                    *dy = floats(call, AT_softmax_grad_dy) + n * width;
+        float *dx = floats(call, AT_softmax_grad_dx) + n * width;
         vec sum = vec_zero();
         for (int64_t k = 0; k < width; k += VEC_LANES)
             sum = vec_fma(vec_load_part(y + k, width - k), vec_load_part(dy + k, width - k), sum);
@@ -79,13 +81,15 @@ static void softmax_grad_member(void *context, int member, int members)
 static void layer_norm_member(void *context, int member, int members)
 {
     const struct call *call = context;
-    const float *gamma = floats(call, 1), *beta = floats(call, 2);
-    int64_t width = call->tensors[0]->shape.dim[1];
+    const float *gamma = floats(call, AT_layer_norm_gamma),
+                *beta = floats(call, AT_layer_norm_beta);
+    int64_t width = call->tensors[AT_layer_norm_x]->shape.dim[1];
     long n, last;
-    pool_share(call->tensors[0]->shape.dim[0], 1, member, members, &n, &last);
+    pool_share(call->tensors[AT_layer_norm_x]->shape.dim[0], 1, member, members, &n, &last);
     for (; n < last; n++) {
-        const float *x = floats(call, 0) + n * width;
-        float *y = floats(call, 3) + n * width, mean = sum_span(x, width) / (float)width;
+        const float *x = floats(call, AT_layer_norm_x) + n * width;
+        float *y = floats(call, AT_layer_norm_y) + n * width,
+              mean = sum_span(x, width) / (float)width;
         float variance = spread_span(x, width, mean) / (float)width;
         float scale = 1 / sqrtf(variance + call->op->attr.layer_norm.epsilon);
         vec middle = vec_set(mean), factor = vec_set(scale);
@@ -95,30 +99,30 @@ static void layer_norm_member(void *context, int member, int members)
             z = vec_fma(z, vec_load_part(gamma + k, left), vec_load_part(beta + k, left));
             vec_store_part(y + k, z, left);
         }
-        floats(call, 4)[n] = mean;
-        floats(call, 5)[n] = scale;
+        floats(call, AT_layer_norm_saved_mean)[n] = mean;
+        floats(call, AT_layer_norm_saved_scale)[n] = scale;
     }
 }
 
 /* (x - mean)·scale of row n */
 static inline vec normal_at(const struct call *call, int64_t n, int64_t width, int64_t k)
 {
-    vec d = vec_sub(vec_load_part(floats(call, 0) + n * width + k, width - k),
-                    vec_set(floats(call, 2)[n]));
-    return vec_mul(d, vec_set(floats(call, 3)[n]));
+    vec d = vec_sub(vec_load_part(floats(call, AT_layer_norm_grad_x) + n * width + k, width - k),
+                    vec_set(floats(call, AT_layer_norm_grad_saved_mean)[n]));
+    return vec_mul(d, vec_set(floats(call, AT_layer_norm_grad_saved_scale)[n]));
 }
 
 /* dx of each row: scale · (g - Σg/k - z·Σ(g·z)/k) with g = dy·gamma. */
 static void layer_norm_dx_member(void *context, int member, int members)
 {
     const struct call *call = context;
-    const float *gamma = floats(call, 1);
-    int64_t width = call->tensors[0]->shape.dim[1];
+    const float *gamma = floats(call, AT_layer_norm_grad_gamma);
+    int64_t width = call->tensors[AT_layer_norm_grad_x]->shape.dim[1];
     long n, last;
-    pool_share(call->tensors[0]->shape.dim[0], 1, member, members, &n, &last);
+    pool_share(call->tensors[AT_layer_norm_grad_x]->shape.dim[0], 1, member, members, &n, &last);
     for (; n < last; n++) {
-        const float *dy = floats(call, 4) + n * width;
-        float *dx = floats(call, 5) + n * width;
+        const float *dy = floats(call, AT_layer_norm_grad_dy) + n * width;
+        float *dx = floats(call, AT_layer_norm_grad_dx) + n * width;
         vec sum = vec_zero(), sum_z = vec_zero();
         for (int64_t k = 0; k < width; k += VEC_LANES) {
             vec g = vec_mul(vec_load_part(dy + k, width - k), vec_load_part(gamma + k, width - k));
@@ -126,7 +130,8 @@ static void layer_norm_dx_member(void *context, int member, int members)
             sum_z = vec_fma(g, normal_at(call, n, width, k), sum_z);
         }
         vec mean = vec_set(vec_sum(sum) / (float)width);
-        vec mean_z = vec_set(vec_sum(sum_z) / (float)width), scale = vec_set(floats(call, 3)[n]);
+        vec mean_z = vec_set(vec_sum(sum_z) / (float)width),
+            scale = vec_set(floats(call, AT_layer_norm_grad_saved_scale)[n]);
         for (int64_t k = 0; k < width; k += VEC_LANES) {
             vec g = vec_mul(vec_load_part(dy + k, width - k), vec_load_part(gamma + k, width - k));
             g = vec_fnma(normal_at(call, n, width, k), mean_z, vec_sub(g, mean));
@@ -139,8 +144,9 @@ static void layer_norm_dx_member(void *context, int member, int members)
 static void layer_norm_dw_member(void *context, int member, int members)
 {
     const struct call *call = context;
-    const int64_t *dim = call->tensors[0]->shape.dim, width = dim[1];
-    float *dgamma = floats(call, 6), *dbeta = floats(call, 7);
+    const int64_t *dim = call->tensors[AT_layer_norm_grad_x]->shape.dim, width = dim[1];
+    float *dgamma = floats(call, AT_layer_norm_grad_dgamma),
+          *dbeta = floats(call, AT_layer_norm_grad_dbeta);
     bool add = call->op->attr.layer_norm_grad.accumulate;
     long first, last;
     pool_share(width, VEC_LANES, member, members, &first, &last);
@@ -148,7 +154,7 @@ static void layer_norm_dw_member(void *context, int member, int members)
         vec sum = add ? vec_load_part(dbeta + k, width - k) : vec_zero();
         vec sum_z = add ? vec_load_part(dgamma + k, width - k) : vec_zero();
         for (int64_t n = 0; n < dim[0]; n++) {
-            vec dy = vec_load_part(floats(call, 4) + n * width + k, width - k);
+            vec dy = vec_load_part(floats(call, AT_layer_norm_grad_dy) + n * width + k, width - k);
             sum = vec_add(sum, dy);
             sum_z = vec_fma(dy, normal_at(call, n, width, k), sum_z);
         }
@@ -164,7 +170,7 @@ struct extent {
 
 static struct extent extent_of(const struct call *call)
 {
-    const int64_t *dim = call->tensors[0]->shape.dim;
+    const int64_t *dim = call->tensors[AT_batch_norm_x]->shape.dim;
     return (struct extent){dim[0], dim[1], call->counts[0] / (dim[0] * dim[1])};
 }
 
@@ -181,7 +187,7 @@ static void normalise(const struct call *call, struct extent e, int64_t c, float
     vec middle = vec_set(mean), factor = vec_set(scale), offset = vec_set(shift);
     for (int64_t n = 0; n < e.batch; n++) {
         const float *x = plane_at(call, 0, e, n, c);
-        float *y = floats(call, 5) + (n * e.channels + c) * e.inner;
+        float *y = floats(call, AT_batch_norm_y) + (n * e.channels + c) * e.inner;
         for (int64_t i = 0; i < e.inner; i += VEC_LANES) {
             vec d = vec_sub(vec_load_part(x + i, e.inner - i), middle);
             vec_store_part(y + i, vec_fma(d, factor, offset), e.inner - i);
@@ -206,11 +212,14 @@ static void batch_norm_member(void *context, int member, int members)
         variance /= size;
         float scale = 1 / sqrtf(variance + call->op->attr.batch_norm.epsilon);
         float unbiased = size > 1 ? variance * size / (size - 1) : variance;
-        floats(call, 6)[c] = mean;
-        floats(call, 7)[c] = scale;
-        floats(call, 8)[c] += momentum * (mean - floats(call, 8)[c]);
-        floats(call, 9)[c] += momentum * (unbiased - floats(call, 9)[c]);
-        normalise(call, e, c, mean, floats(call, 1)[c] * scale, floats(call, 2)[c]);
+        floats(call, AT_batch_norm_saved_mean)[c] = mean;
+        floats(call, AT_batch_norm_saved_scale)[c] = scale;
+        floats(call, AT_batch_norm_mean_out)[c] +=
+            momentum * (mean - floats(call, AT_batch_norm_mean_out)[c]);
+        floats(call, AT_batch_norm_variance_out)[c] +=
+            momentum * (unbiased - floats(call, AT_batch_norm_variance_out)[c]);
+        normalise(call, e, c, mean, floats(call, AT_batch_norm_gamma)[c] * scale,
+                  floats(call, AT_batch_norm_beta)[c]);
     }
 }
 
@@ -222,20 +231,23 @@ static void batch_norm_fixed_member(void *context, int member, int members)
     long c, last;
     pool_share(e.channels, 1, member, members, &c, &last);
     for (; c < last; c++)
-        normalise(call, e, c, floats(call, 3)[c],
-                  floats(call, 1)[c] / sqrtf(floats(call, 4)[c] + epsilon), floats(call, 2)[c]);
+        normalise(call, e, c, floats(call, AT_batch_norm_fixed_mean)[c],
+                  floats(call, AT_batch_norm_fixed_gamma)[c] /
+                      sqrtf(floats(call, AT_batch_norm_fixed_variance)[c] + epsilon),
+                  floats(call, AT_batch_norm_fixed_beta)[c]);
 }
 
 /* dx = gamma·scale · (dy - dbeta/m - z·dgamma/m) for one channel */
 static void channel_back(const struct call *call, struct extent e, int64_t c, float mean_dy,
                          float mean_z)
 {
-    float scale = floats(call, 3)[c];
-    vec middle = vec_set(floats(call, 2)[c]), factor = vec_set(floats(call, 1)[c] * scale);
+    float scale = floats(call, AT_batch_norm_grad_saved_scale)[c];
+    vec middle = vec_set(floats(call, AT_batch_norm_grad_saved_mean)[c]),
+        factor = vec_set(floats(call, AT_batch_norm_grad_gamma)[c] * scale);
     vec even = vec_set(mean_dy), slant = vec_set(mean_z * scale);
     for (int64_t n = 0; n < e.batch; n++) {
         const float *x = plane_at(call, 0, e, n, c), *dy = plane_at(call, 4, e, n, c);
-        float *dx = floats(call, 5) + (n * e.channels + c) * e.inner;
+        float *dx = floats(call, AT_batch_norm_grad_dx) + (n * e.channels + c) * e.inner;
         for (int64_t i = 0; i < e.inner; i += VEC_LANES) {
             vec d = vec_sub(vec_load_part(x + i, e.inner - i), middle);
             vec g = vec_sub(vec_load_part(dy + i, e.inner - i), even);
@@ -248,13 +260,14 @@ static void batch_norm_grad_member(void *context, int member, int members)
 {
     const struct call *call = context;
     struct extent e = extent_of(call);
-    float *dgamma = floats(call, 6), *dbeta = floats(call, 7);
+    float *dgamma = floats(call, AT_batch_norm_grad_dgamma),
+          *dbeta = floats(call, AT_batch_norm_grad_dbeta);
     float size = (float)(e.batch * e.inner);
     bool add = call->op->attr.batch_norm_grad.accumulate;
     long c, last;
     pool_share(e.channels, 1, member, members, &c, &last);
     for (; c < last; c++) {
-        vec middle = vec_set(floats(call, 2)[c]);
+        vec middle = vec_set(floats(call, AT_batch_norm_grad_saved_mean)[c]);
         float sum = 0, sum_z = 0;
         for (int64_t n = 0; n < e.batch; n++) {
             const float *x = plane_at(call, 0, e, n, c), *dy = plane_at(call, 4, e, n, c);
@@ -265,9 +278,9 @@ static void batch_norm_grad_member(void *context, int member, int members)
                 along_z = vec_fma(g, vec_sub(vec_load_part(x + i, e.inner - i), middle), along_z);
             }
             sum += vec_sum(along);
-            sum_z += vec_sum(along_z) * floats(call, 3)[c];
+            sum_z += vec_sum(along_z) * floats(call, AT_batch_norm_grad_saved_scale)[c];
         }
-        if (call->data[5])
+        if (call->data[AT_batch_norm_grad_dx])
             channel_back(call, e, c, sum / size, sum_z / size);
         dgamma[c] = add ? dgamma[c] + sum_z : sum_z;
         dbeta[c] = add ? dbeta[c] + sum : sum;
@@ -293,13 +306,15 @@ columns_normalise(const struct call *call, struct extent e, int64_t k, const int
     vec factor[ABREAST], shift[ABREAST];
     for (int v = 0; v < vectors; v++) {
         const int64_t at = k;
-        factor[v] = vec_mul(vec_load_part(floats(call, 1) + PLACE, LEFT), scale[v]);
-        shift[v] = vec_load_part(floats(call, 2) + PLACE, LEFT);
+        factor[v] =
+            vec_mul(vec_load_part(floats(call, AT_batch_norm_gamma) + PLACE, LEFT), scale[v]);
+        shift[v] = vec_load_part(floats(call, AT_batch_norm_beta) + PLACE, LEFT);
     }
     DOWN_THE_ROWS
     {
-        vec d = vec_sub(vec_load_part(floats(call, 0) + PLACE, LEFT), mean[v]);
-        vec_store_part(floats(call, 5) + PLACE, vec_fma(d, factor[v], shift[v]), LEFT);
+        vec d = vec_sub(vec_load_part(floats(call, AT_batch_norm_x) + PLACE, LEFT), mean[v]);
+        vec_store_part(floats(call, AT_batch_norm_y) + PLACE, vec_fma(d, factor[v], shift[v]),
+                       LEFT);
     }
 }
 
@@ -319,23 +334,23 @@ columns_forward(const struct call *call, struct extent e, int64_t k, const int v
     for (int v = 0; v < vectors; v++)
         mean[v] = spread[v] = vec_zero();
     DOWN_THE_ROWS
-    mean[v] = vec_add(mean[v], vec_load_part(floats(call, 0) + PLACE, LEFT));
+    mean[v] = vec_add(mean[v], vec_load_part(floats(call, AT_batch_norm_x) + PLACE, LEFT));
     for (int v = 0; v < vectors; v++)
         mean[v] = vec_div(mean[v], vec_set(size));
     DOWN_THE_ROWS
     {
-        vec d = vec_sub(vec_load_part(floats(call, 0) + PLACE, LEFT), mean[v]);
+        vec d = vec_sub(vec_load_part(floats(call, AT_batch_norm_x) + PLACE, LEFT), mean[v]);
         spread[v] = vec_fma(d, d, spread[v]);
     }
     for (int v = 0; v < vectors; v++) {
         const int64_t at = k;
         vec variance = vec_div(spread[v], vec_set(size));
         vec unbiased = size > 1 ? vec_div(spread[v], vec_set(size - 1)) : variance;
-        follow(floats(call, 8) + PLACE, mean[v], momentum, LEFT);
-        follow(floats(call, 9) + PLACE, unbiased, momentum, LEFT);
+        follow(floats(call, AT_batch_norm_mean_out) + PLACE, mean[v], momentum, LEFT);
+        follow(floats(call, AT_batch_norm_variance_out) + PLACE, unbiased, momentum, LEFT);
         spread[v] = vec_div(one, vec_sqrt(vec_add(variance, epsilon)));
-        vec_store_part(floats(call, 6) + PLACE, mean[v], LEFT);
-        vec_store_part(floats(call, 7) + PLACE, spread[v], LEFT);
+        vec_store_part(floats(call, AT_batch_norm_saved_mean) + PLACE, mean[v], LEFT);
+        vec_store_part(floats(call, AT_batch_norm_saved_scale) + PLACE, spread[v], LEFT);
     }
     columns_normalise(call, e, k, vectors, mean, spread);
 }
@@ -347,8 +362,9 @@ columns_fixed(const struct call *call, struct extent e, int64_t k, const int vec
     vec mean[ABREAST], scale[ABREAST];
     for (int v = 0; v < vectors; v++) {
         const int64_t at = k;
-        mean[v] = vec_load_part(floats(call, 3) + PLACE, LEFT);
-        scale[v] = vec_add(vec_load_part(floats(call, 4) + PLACE, LEFT), epsilon);
+        mean[v] = vec_load_part(floats(call, AT_batch_norm_fixed_mean) + PLACE, LEFT);
+        scale[v] = vec_add(vec_load_part(floats(call, AT_batch_norm_fixed_variance) + PLACE, LEFT),
+                           epsilon);
         scale[v] = vec_div(one, vec_sqrt(scale[v]));
     }
     columns_normalise(call, e, k, vectors, mean, scale);
@@ -363,21 +379,23 @@ columns_back(const struct call *call, struct extent e, int64_t k, const int vect
     vec mean[ABREAST], scale[ABREAST], sum[ABREAST], sum_z[ABREAST], factor[ABREAST];
     for (int v = 0; v < vectors; v++) {
         const int64_t at = k;
-        mean[v] = vec_load_part(floats(call, 2) + PLACE, LEFT);
-        scale[v] = vec_load_part(floats(call, 3) + PLACE, LEFT);
-        factor[v] = vec_mul(vec_load_part(floats(call, 1) + PLACE, LEFT), scale[v]);
+        mean[v] = vec_load_part(floats(call, AT_batch_norm_grad_saved_mean) + PLACE, LEFT);
+        scale[v] = vec_load_part(floats(call, AT_batch_norm_grad_saved_scale) + PLACE, LEFT);
+        factor[v] =
+            vec_mul(vec_load_part(floats(call, AT_batch_norm_grad_gamma) + PLACE, LEFT), scale[v]);
         sum[v] = sum_z[v] = vec_zero();
     }
     DOWN_THE_ROWS
     {
-        vec g = vec_load_part(floats(call, 4) + PLACE, LEFT);
+        vec g = vec_load_part(floats(call, AT_batch_norm_grad_dy) + PLACE, LEFT);
         sum[v] = vec_add(sum[v], g);
-        vec d = vec_sub(vec_load_part(floats(call, 0) + PLACE, LEFT), mean[v]);
+        vec d = vec_sub(vec_load_part(floats(call, AT_batch_norm_grad_x) + PLACE, LEFT), mean[v]);
         sum_z[v] = vec_fma(g, d, sum_z[v]);
     }
     for (int v = 0; v < vectors; v++) {
         const int64_t at = k;
-        float *dgamma = floats(call, 6) + PLACE, *dbeta = floats(call, 7) + PLACE;
+        float *dgamma = floats(call, AT_batch_norm_grad_dgamma) + PLACE,
+              *dbeta = floats(call, AT_batch_norm_grad_dbeta) + PLACE;
         sum_z[v] = vec_mul(sum_z[v], scale[v]);
         vec_store_part(dgamma, add ? vec_add(vec_load_part(dgamma, LEFT), sum_z[v]) : sum_z[v],
                        LEFT);
@@ -385,13 +403,14 @@ columns_back(const struct call *call, struct extent e, int64_t k, const int vect
         sum[v] = vec_div(sum[v], size);
         sum_z[v] = vec_mul(vec_div(sum_z[v], size), scale[v]);
     }
-    if (!call->data[5])
+    if (!call->data[AT_batch_norm_grad_dx])
         return;
     DOWN_THE_ROWS
     {
-        vec g = vec_sub(vec_load_part(floats(call, 4) + PLACE, LEFT), sum[v]);
-        vec d = vec_sub(vec_load_part(floats(call, 0) + PLACE, LEFT), mean[v]);
-        vec_store_part(floats(call, 5) + PLACE, vec_mul(factor[v], vec_fnma(d, sum_z[v], g)), LEFT);
+        vec g = vec_sub(vec_load_part(floats(call, AT_batch_norm_grad_dy) + PLACE, LEFT), sum[v]);
+        vec d = vec_sub(vec_load_part(floats(call, AT_batch_norm_grad_x) + PLACE, LEFT), mean[v]);
+        vec_store_part(floats(call, AT_batch_norm_grad_dx) + PLACE,
+                       vec_mul(factor[v], vec_fnma(d, sum_z[v], g)), LEFT);
     }
 }
 #undef DOWN_THE_ROWS
@@ -424,49 +443,51 @@ static void run_items(const struct call *call, pool_task *task, int64_t passes, 
 
 static void run_softmax(const struct call *call)
 {
-    run_items(call, softmax_member, 4, call->tensors[0]->shape.dim[0]);
+    run_items(call, softmax_member, 4, call->tensors[AT_softmax_x]->shape.dim[0]);
 }
 
 /* Σ -ln p[label] over rows */
 static float cross_entropy_piece(const void *context, int64_t from, int64_t to)
 {
     const struct call *call = context;
-    const int32_t *label = call->data[1];
-    int64_t classes = call->tensors[0]->shape.dim[1];
-    const float *x = floats(call, 0) + from * classes;
+    const int32_t *label = call->data[AT_cross_entropy_label];
+    int64_t classes = call->tensors[AT_cross_entropy_x]->shape.dim[1];
+    const float *x = floats(call, AT_cross_entropy_x) + from * classes;
     float sum = 0;
     for (int64_t n = from; n < to; n++, x += classes)
-        sum += softmax_row(x, floats(call, 3) + n * classes, classes) - x[label[n]];
+        sum +=
+            softmax_row(x, floats(call, AT_cross_entropy_p) + n * classes, classes) - x[label[n]];
     return sum;
 }
 
 static void run_cross_entropy(const struct call *call)
 {
-    int64_t batch = call->tensors[0]->shape.dim[0];
+    int64_t batch = call->tensors[AT_cross_entropy_x]->shape.dim[0];
     int64_t bytes = 4 * call->counts[0] * (int64_t)sizeof(float); /* passes over x, as softmax */
-    *floats(call, 2) =
+    *floats(call, AT_cross_entropy_loss) =
         sum_pieces(call->pool, cross_entropy_piece, call, batch, 1, bytes) / (float)batch;
 }
 
 static void run_softmax_causal(const struct call *call)
 {
-    run_items(call, softmax_causal_member, 4, call->counts[0] / call->tensors[0]->shape.dim[1]);
+    run_items(call, softmax_causal_member, 4,
+              call->counts[0] / call->tensors[AT_softmax_causal_x]->shape.dim[1]);
 }
 
 static void run_softmax_grad(const struct call *call)
 {
-    run_items(call, softmax_grad_member, 3, call->tensors[0]->shape.dim[0]);
+    run_items(call, softmax_grad_member, 3, call->tensors[AT_softmax_grad_y]->shape.dim[0]);
 }
 
 static void run_layer_norm(const struct call *call)
 {
-    run_items(call, layer_norm_member, 3, call->tensors[0]->shape.dim[0]);
+    run_items(call, layer_norm_member, 3, call->tensors[AT_layer_norm_x]->shape.dim[0]);
 }
 
 static void run_layer_norm_grad(const struct call *call)
 {
-    const int64_t *dim = call->tensors[0]->shape.dim;
-    if (call->data[5])
+    const int64_t *dim = call->tensors[AT_layer_norm_grad_x]->shape.dim;
+    if (call->data[AT_layer_norm_grad_dx])
         run_items(call, layer_norm_dx_member, 4, dim[0]);
     run_items(call, layer_norm_dw_member, 2, dim[1] / VEC_LANES + 1);
 }

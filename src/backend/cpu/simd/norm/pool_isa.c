@@ -195,9 +195,10 @@ static void max_pool_member(void *context, int member, int members)
     pool_share(p->planes, 1, member, members, &plane, &last);
     for (; plane < last; plane++) {
         int64_t at = plane * p->rows * p->columns;
-        largest_of_plane(p, (const float *)call->data[0] + plane * p->height * p->width,
-                         (float *)call->data[1] + at,
-                         call->data[2] ? (int32_t *)call->data[2] + at : NULL);
+        largest_of_plane(
+            p, (const float *)call->data[AT_max_pool_x] + plane * p->height * p->width,
+            (float *)call->data[AT_max_pool_y] + at,
+            call->data[AT_max_pool_places] ? (int32_t *)call->data[AT_max_pool_places] + at : NULL);
     }
 }
 
@@ -222,9 +223,10 @@ static void max_unpool_member(void *context, int member, int members)
     long plane, last;
     pool_share(p->planes, 1, member, members, &plane, &last);
     for (; plane < last; plane++) {
-        const float *x = (const float *)p->call->data[0] + plane * pooled;
-        const int32_t *place = (const int32_t *)p->call->data[1] + plane * pooled;
-        float *y = (float *)p->call->data[2] + plane * image;
+        const float *x = (const float *)p->call->data[AT_max_unpool_x] + plane * pooled;
+        const int32_t *place =
+            (const int32_t *)p->call->data[AT_max_unpool_places] + plane * pooled;
+        float *y = (float *)p->call->data[AT_max_unpool_y] + plane * image;
         memset(y, 0, (size_t)image * sizeof *y);
         for (int64_t i = 0; i < pooled; i++)
             y[place[i]] += x[i];
@@ -244,9 +246,10 @@ static void max_unpool_grad_member(void *context, int member, int members)
     long plane, last;
     pool_share(p->planes, 1, member, members, &plane, &last);
     for (; plane < last; plane++) {
-        const float *dy = (const float *)p->call->data[0] + plane * image;
-        const int32_t *place = (const int32_t *)p->call->data[1] + plane * pooled;
-        float *dx = (float *)p->call->data[2] + plane * pooled;
+        const float *dy = (const float *)p->call->data[AT_max_unpool_grad_dy] + plane * image;
+        const int32_t *place =
+            (const int32_t *)p->call->data[AT_max_unpool_grad_places] + plane * pooled;
+        float *dx = (float *)p->call->data[AT_max_unpool_grad_dx] + plane * pooled;
         for (int64_t i = 0; i < pooled; i++)
             dx[i] = dy[place[i]];
     }
@@ -293,8 +296,10 @@ static void average_pool_member(void *context, int member, int members)
     pool_share(p->planes, 1, member, members, &plane, &last);
     for (; plane < last; plane++)
         for (int64_t row = 0; row < p->rows; row++) {
-            const float *x = (const float *)p->call->data[0] + plane * p->height * p->width;
-            float *y = (float *)p->call->data[1] + (plane * p->rows + row) * p->columns;
+            const float *x =
+                (const float *)p->call->data[AT_average_pool_x] + plane * p->height * p->width;
+            float *y =
+                (float *)p->call->data[AT_average_pool_y] + (plane * p->rows + row) * p->columns;
             for (int64_t q = 0; q < p->first; q++)
                 average_of_one(p, x, row, q, y);
             for (int64_t q = p->first; q < p->last; q += VEC_LANES)
@@ -319,8 +324,9 @@ static void average_pool_grad_member(void *context, int member, int members)
     long plane, last;
     pool_share(p->planes, 1, member, members, &plane, &last);
     for (; plane < last; plane++) {
-        const float *dy = (const float *)p->call->data[0] + plane * p->rows * p->columns;
-        float *dx = (float *)p->call->data[1] + plane * image;
+        const float *dy =
+            (const float *)p->call->data[AT_average_pool_grad_dy] + plane * p->rows * p->columns;
+        float *dx = (float *)p->call->data[AT_average_pool_grad_dx] + plane * image;
         memset(dx, 0, (size_t)image * sizeof *dx);
         for (int64_t row = 0; row < p->rows; row++)
             for (int64_t column = 0; column < p->columns; column++) {
@@ -344,22 +350,24 @@ static void run_average_pool_grad(const struct call *call)
 static void sum_channels_member(void *context, int member, int members)
 {
     const struct call *call = context;
-    const int64_t *dim = call->tensors[0]->shape.dim;
+    const int64_t *dim = call->tensors[AT_sum_channels_x]->shape.dim;
     int64_t inner = call->counts[0] / (dim[0] * dim[1]);
-    float *y = call->data[1];
+    float *y = call->data[AT_sum_channels_y];
     long c, last;
     pool_share(dim[1], 1, member, members, &c, &last);
     for (; c < last; c++) {
         float sum = 0;
         for (int64_t n = 0; n < dim[0]; n++)
-            sum += sum_span((const float *)call->data[0] + (n * dim[1] + c) * inner, inner);
+            sum += sum_span((const float *)call->data[AT_sum_channels_x] + (n * dim[1] + c) * inner,
+                            inner);
         y[c] = call->op->attr.sum_channels.accumulate ? y[c] + sum : sum;
     }
 }
 
 static void run_sum_channels(const struct call *call)
 {
-    int members = team_for_bytes(call->pool, call->counts[0] * 4, call->tensors[0]->shape.dim[1]);
+    int members = team_for_bytes(call->pool, call->counts[0] * 4,
+                                 call->tensors[AT_sum_channels_x]->shape.dim[1]);
     pool_run(call->pool, members, sum_channels_member, (void *)call);
 }
 

@@ -226,14 +226,14 @@ static struct job_forward forward_of(const struct call *call, const struct gemm_
 {
     return (struct job_forward){
         .gemm = gemm,
-        .s = sizes_of(&call->tensors[0]->shape, &call->tensors[2]->shape),
+        .s = sizes_of(&call->tensors[AT_rnn_x]->shape, &call->tensors[AT_rnn_wh]->shape),
         .sums = sums,
-        .x = call->data[0],
-        .wx = call->data[1],
-        .wh = call->data[2],
-        .bx = call->data[3],
-        .bh = call->data[4],
-        .h0 = call->data[5],
+        .x = call->data[AT_rnn_x],
+        .wx = call->data[AT_rnn_wx],
+        .wh = call->data[AT_rnn_wh],
+        .bx = call->data[AT_rnn_bx],
+        .bh = call->data[AT_rnn_bh],
+        .h0 = call->data[AT_rnn_h0],
     };
 }
 
@@ -242,13 +242,13 @@ void recurrent_lstm(const struct call *call, const struct gemm_kernels *gemm,
 {
     struct job_forward job = forward_of(call, gemm, 4);
     job.step = kernels->lstm;
-    job.c0 = call->data[6];
-    job.lengths = call->data[7];
-    job.y = call->data[8];
-    job.hn = call->data[9];
-    job.cn = call->data[10];
-    job.cells = call->data[13];
-    job.gates = call->data[12];
+    job.c0 = call->data[AT_lstm_c0];
+    job.lengths = call->data[AT_lstm_lengths];
+    job.y = call->data[AT_lstm_y];
+    job.hn = call->data[AT_lstm_hn];
+    job.cn = call->data[AT_lstm_cn];
+    job.cells = call->data[AT_lstm_cells];
+    job.gates = call->data[AT_lstm_gates];
     job.kept = job.s.gates;
     for (int p = 0; p < 4; p++)
         job.made_of[p] = (struct gate){p * job.s.hidden, true, true};
@@ -260,10 +260,10 @@ void recurrent_gru(const struct call *call, const struct gemm_kernels *gemm,
 {
     struct job_forward job = forward_of(call, gemm, 4);
     job.step = kernels->gru;
-    job.lengths = call->data[6];
-    job.y = call->data[7];
-    job.hn = call->data[8];
-    job.gates = call->data[10];
+    job.lengths = call->data[AT_gru_lengths];
+    job.y = call->data[AT_gru_y];
+    job.hn = call->data[AT_gru_hn];
+    job.gates = call->data[AT_gru_gates];
     job.kept = 4 * job.s.hidden;
     job.made_of[0] = both;
     job.made_of[1] = (struct gate){job.s.hidden, true, true};
@@ -278,9 +278,9 @@ void recurrent_rnn(const struct call *call, const struct gemm_kernels *gemm,
     struct job_forward job = forward_of(call, gemm, 1);
     job.step = kernels->rnn;
     job.function = call->op->attr.rnn.function;
-    job.lengths = call->data[6];
-    job.y = call->data[7];
-    job.hn = call->data[8];
+    job.lengths = call->data[AT_rnn_lengths];
+    job.y = call->data[AT_rnn_y];
+    job.hn = call->data[AT_rnn_hn];
     job.made_of[0] = both;
     run_forward(call, &job);
 }
@@ -476,11 +476,11 @@ static struct job_backward backward_of(const struct call *call, const struct gem
     void *const *out = call->data + call->op->inputs;
     return (struct job_backward){
         .gemm = gemm,
-        .s = sizes_of(&call->tensors[0]->shape, &call->tensors[2]->shape),
-        .x = call->data[0],
-        .wx = call->data[1],
-        .wh = call->data[2],
-        .y = call->data[3],
+        .s = sizes_of(&call->tensors[AT_rnn_grad_x]->shape, &call->tensors[AT_rnn_grad_wh]->shape),
+        .x = call->data[AT_rnn_grad_x],
+        .wx = call->data[AT_rnn_grad_wx],
+        .wh = call->data[AT_rnn_grad_wh],
+        .y = call->data[AT_rnn_grad_y],
         .dx = out[0],
         .dwx = out[1],
         .dwh = out[2],
@@ -495,17 +495,17 @@ void recurrent_lstm_grad(const struct call *call, const struct gemm_kernels *gem
 {
     struct job_backward job = backward_of(call, gemm);
     job.step = kernels->lstm_back;
-    job.gates = call->data[4];
+    job.gates = call->data[AT_lstm_grad_gates];
     job.kept = job.s.gates;
-    job.cells = call->data[5];
-    job.h0 = call->data[6];
-    job.c0 = call->data[7];
-    job.lengths = call->data[8];
-    job.dy = call->data[9];
-    job.dhn = call->data[10];
-    job.dcn = call->data[11];
-    job.dc = call->data[18];
-    job.dzx = call->data[19];
+    job.cells = call->data[AT_lstm_grad_cells];
+    job.h0 = call->data[AT_lstm_grad_h0];
+    job.c0 = call->data[AT_lstm_grad_c0];
+    job.lengths = call->data[AT_lstm_grad_lengths];
+    job.dy = call->data[AT_lstm_grad_dy];
+    job.dhn = call->data[AT_lstm_grad_dhn];
+    job.dcn = call->data[AT_lstm_grad_dcn];
+    job.dc = call->data[AT_lstm_grad_dc0];
+    job.dzx = call->data[AT_lstm_grad_dgates];
     job.accumulate = call->op->attr.lstm_grad.accumulate;
     run_backward(call, &job);
 }
@@ -515,14 +515,14 @@ void recurrent_gru_grad(const struct call *call, const struct gemm_kernels *gemm
 {
     struct job_backward job = backward_of(call, gemm);
     job.step = kernels->gru_back;
-    job.gates = call->data[4];
+    job.gates = call->data[AT_gru_grad_gates];
     job.kept = 4 * job.s.hidden;
-    job.h0 = call->data[5];
-    job.lengths = call->data[6];
-    job.dy = call->data[7];
-    job.dhn = call->data[8];
-    job.dzx = call->data[15];
-    job.dzh = call->data[16];
+    job.h0 = call->data[AT_gru_grad_h0];
+    job.lengths = call->data[AT_gru_grad_lengths];
+    job.dy = call->data[AT_gru_grad_dy];
+    job.dhn = call->data[AT_gru_grad_dhn];
+    job.dzx = call->data[AT_gru_grad_dgates];
+    job.dzh = call->data[AT_gru_grad_dsums];
     job.accumulate = call->op->attr.gru_grad.accumulate;
     run_backward(call, &job);
 }
@@ -533,11 +533,11 @@ void recurrent_rnn_grad(const struct call *call, const struct gemm_kernels *gemm
     struct job_backward job = backward_of(call, gemm);
     job.step = kernels->rnn_back;
     job.function = call->op->attr.rnn_grad.function;
-    job.h0 = call->data[4];
-    job.lengths = call->data[5];
-    job.dy = call->data[6];
-    job.dhn = call->data[7];
-    job.dzx = call->data[14];
+    job.h0 = call->data[AT_rnn_grad_h0];
+    job.lengths = call->data[AT_rnn_grad_lengths];
+    job.dy = call->data[AT_rnn_grad_dy];
+    job.dhn = call->data[AT_rnn_grad_dhn];
+    job.dzx = call->data[AT_rnn_grad_dgates];
     job.accumulate = call->op->attr.rnn_grad.accumulate;
     run_backward(call, &job);
 }

@@ -136,14 +136,14 @@ static void bind_layer(const struct stack *stack, struct stack_layer *layer,
 {
     const struct call *call = &calls[from->dense];
     layer->activation = from->activation;
-    layer->kept_w[0] = call->data[1];
-    layer->kept_b[0] = call->data[2];
+    layer->kept_w[0] = call->data[AT_dense_w];
+    layer->kept_b[0] = call->data[AT_dense_b];
     if (stack->optimiser)
         bind_states(&calls[from->update], stack->states, layer->kept_w);
     if (stack->optimiser && layer->kept_b[0])
         bind_states(&calls[from->update_b], stack->states, layer->kept_b);
-    layer->shape = call->tensors[1]->shape;
-    layer->blocked = blocked_wanted(call->tensors[1]->matrix, DTYPE_F32, &layer->shape);
+    layer->shape = call->tensors[AT_dense_w]->shape;
+    layer->blocked = blocked_wanted(call->tensors[AT_dense_w]->matrix, DTYPE_F32, &layer->shape);
 }
 
 /* Where a batch keeps output o of sample n. */
