@@ -1,7 +1,7 @@
 # Kernels of the CPU: a source called *_isa.c is compiled once for each ISA of this machine, a row of
-# base/isa.def, and the best that the CPU has is chosen at run time. The source sees the ISA's name as
+# base/machine/isa.def, and the best that the CPU has is chosen at run time. The source sees the ISA's name as
 # PRONY_ISA, and that of the machine's first row as PRONY_ISA_LEAST.
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/base/isa.def)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/base/machine/isa.def)
 
 # What is unrolled that much compiles for minutes with checks of each operation, or with counters for
 # the fuzzer: addresses and threads are checked in kernels, the rest in the reference's. Addresses are
@@ -20,7 +20,7 @@ endif()
 # `scalar` for plain C as well. Their names are the list NAME_isas.
 function(prony_isas name folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*_isa.c)
-  file(STRINGS src/base/isa.def rows REGEX "^ISA_ROW.* ${CMAKE_SYSTEM_PROCESSOR},")
+  file(STRINGS src/base/machine/isa.def rows REGEX "^ISA_ROW.* ${CMAKE_SYSTEM_PROCESSOR},")
   list(TRANSFORM rows REPLACE "^ISA_ROW\\([A-Z0-9]+, ([a-z0-9]+), [a-z0-9_]+, \"(.*)\"\\)$" "\\1 \\2")
   set(isas "")
   foreach(row IN LISTS ARGN rows)

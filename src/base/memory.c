@@ -1,7 +1,7 @@
 /* memory.c: malloc with overflow checks and a failure countdown. */
 #include "base/memory.h"
 
-#include "base/quota.h"
+#include "base/machine/quota.h"
 
 #include <assert.h>
 #include <fcntl.h>

@@ -16,7 +16,7 @@
 #include "base/pool.h"
 
 #include "base/clock.h"
-#include "base/cpu_inside.h"
+#include "base/machine/cpu_inside.h"
 #include "base/memory.h"
 
 #include <assert.h>

@@ -13,7 +13,7 @@
 #ifndef PRONY_CORE_BACKEND_H
 #define PRONY_CORE_BACKEND_H
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "base/pool.h"
 #include "base/status.h"
 #include "core/control.h"

@@ -13,7 +13,7 @@ typedef burst_kernel *burst_ways_of[CEILING_COUNT][BURST_WAYS + 1];
 extern const burst_ways_of burst_memory_scalar;
 #define ISA_ROW(NAME, name, machine, flags)                                                        \
     ISA_ON_##machine(extern const burst_ways_of burst_memory_##name;)
-#include "base/isa.def"
+#include "base/machine/isa.def"
 #undef ISA_ROW
 
 /* The ways of this architecture's own instructions, NULL where it has none: bursts_x86_64.c,

@@ -72,7 +72,7 @@ static float flop_scalar(char *data, long bytes, long times)
 static const burst_ways_of *const memory[ISA_COUNT] = {
     [ISA_SCALAR] = &burst_memory_scalar,
 #define ISA_ROW(NAME, name, machine, flags) ISA_ON_##machine([ISA_##NAME] = &burst_memory_##name, )
-#include "base/isa.def"
+#include "base/machine/isa.def"
 #undef ISA_ROW
 };
 

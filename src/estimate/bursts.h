@@ -6,7 +6,7 @@
 #ifndef PRONY_ESTIMATE_BURSTS_H
 #define PRONY_ESTIMATE_BURSTS_H
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 
 enum ceiling {
     CEILING_FP32, /* FLOP, in registers */

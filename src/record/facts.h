@@ -1,13 +1,13 @@
 /* facts.h: the machine and the software a result came from, as recorded with each result.
  *
- * Read from base/cpu.h, /proc and /sys; what cannot be known is empty, 0 or NaN, and left out of
- * the JSON. */
+ * Read from base/machine/cpu.h, /proc and /sys; what cannot be known is empty, 0 or NaN, and left
+ * out of the JSON. */
 #ifndef PRONY_RECORD_FACTS_H
 #define PRONY_RECORD_FACTS_H
 
 #include "base/arena.h"
-#include "base/cpu.h"
 #include "base/json.h"
+#include "base/machine/cpu.h"
 #include "base/status.h"
 #include "record/point.h"
 

@@ -2,7 +2,7 @@
  * precision: values, no write beyond an output, no output left unwritten. A case whose op the
  * backend refuses is passed over, and counted. */
 #include "backend/cpu/team.h"
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "core/cases.h"
 #include "rig.h"
 

@@ -5,7 +5,7 @@
 #include "backend/cpu/kernel.h"
 #include "backend/cpu/simd/dense/dense_shared.h"
 #include "backend/cpu/simd/simd_isas.h"
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "check.h"
 #include "core/program.h"
 

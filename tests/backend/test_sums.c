@@ -4,7 +4,7 @@
 #include "backend/cpu/simd/simd_isas.h"
 #include "backend/cpu/simd/sums.h"
 #include "backend/cpu/team.h"
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "base/memory.h"
 #include "check.h"
 

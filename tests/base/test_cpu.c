@@ -1,6 +1,6 @@
 /* What is found out about the CPU must be plausible and agree with itself. */
-#include "base/cpu.h"
-#include "base/quota.h"
+#include "base/machine/cpu.h"
+#include "base/machine/quota.h"
 #include "check.h"
 #include "folder.h"
 

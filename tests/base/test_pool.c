@@ -1,6 +1,6 @@
 /* The thread pool: every member runs once a round, results are visible, misuse is caught. */
 #include "base/clock.h"
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "base/memory.h"
 #include "base/pool.h"
 #include "check.h"

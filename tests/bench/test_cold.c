@@ -1,6 +1,6 @@
 /* Iterations that find cold caches: what empties them is theirs neither in time nor in any meter.
  */
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "bench/job/job_cold.h"
 #include "check.h"
 

@@ -3,7 +3,7 @@
 #define PRONY_BACKEND_CPU_CPU_DEVICE_H
 
 #include "backend/cpu/kernel.h"
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "base/pool.h"
 
 struct device {

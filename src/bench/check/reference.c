@@ -1,7 +1,7 @@
 /* reference.c: see reference.h. */
 #include "bench/check/reference.h"
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "base/memory.h"
 #include "bench/check/reference_file.h"
 #include "bench/check/task_copy.h"

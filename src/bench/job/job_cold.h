@@ -3,7 +3,7 @@
 #ifndef PRONY_BENCH_JOB_JOB_COLD_H
 #define PRONY_BENCH_JOB_JOB_COLD_H
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "bench/meter/meters.h"
 #include "bench/meter/pin.h"
 #include "core/job.h"

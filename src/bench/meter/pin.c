@@ -1,7 +1,7 @@
 /* pin.c: see pin.h. */
 #include "bench/meter/pin.h"
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 
 #include <math.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* group_result.c: see group_result.h. */
 #include "bench/sweep/group_result.h"
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "bench/job/job_network.h"
 #include "bench/sweep/entry.h"
 #include "bench/sweep/notes.h"

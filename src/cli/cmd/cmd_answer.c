@@ -2,8 +2,8 @@
  * how to run it here, measuring what the store does not say yet within a given time. */
 #include "cli/commands.h"
 
-#include "base/cpu.h"
 #include "base/log.h"
+#include "base/machine/cpu.h"
 #include "bench/peer/peers.h"
 #include "bench/sweep/done.h"
 #include "cli/bench_run.h"

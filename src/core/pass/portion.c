@@ -6,7 +6,7 @@
  * sample for each core, for kernels that share out samples. */
 #include "core/pass/portion.h"
 
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 
 static const uint64_t LEAST_BYTES = 4 << 20; /* of activations: less is in the caches anyway */
 

@@ -21,7 +21,7 @@ static void activate_scalar(int32_t function, const float *x, float *y, int64_t 
         simd_##isa.dense->activate(function, x, y, count);                                         \
     }
 #define ISA_ROW(NAME, isa, machine, flags) ISA_ON_##machine(ACTIVATE(isa))
-#include "base/isa.def"
+#include "base/machine/isa.def"
 #undef ISA_ROW
 
 /* y[rows, columns] = f(y + b) */
@@ -124,7 +124,7 @@ static void matmul(const struct call *call)
     }
 ENTRIES(scalar)
 #define ISA_ROW(NAME, isa, machine, flags) ISA_ON_##machine(ENTRIES(isa))
-#include "base/isa.def"
+#include "base/machine/isa.def"
 #undef ISA_ROW
 
 /* A kernel that does not depend on the ISA, and one that does: with each library's name. */
@@ -145,7 +145,7 @@ ENTRIES(scalar)
                                                                    KERNEL_LIST(blis_##isa)};
 LISTS(scalar)
 #define ISA_ROW(NAME, isa, machine, flags) ISA_ON_##machine(LISTS(isa))
-#include "base/isa.def"
+#include "base/machine/isa.def"
 #undef ISA_ROW
 
 const struct kernel_list *blas_dense_list(enum isa isa)
@@ -153,7 +153,7 @@ const struct kernel_list *blas_dense_list(enum isa isa)
     static const struct kernel_list *const lists[ISA_COUNT] = {
         [ISA_SCALAR] = lists_scalar,
 #define ISA_ROW(NAME, isa, machine, flags) ISA_ON_##machine([ISA_##NAME] = lists_##isa, )
-#include "base/isa.def"
+#include "base/machine/isa.def"
 #undef ISA_ROW
     };
     return &lists[isa][blas_library()];

@@ -1,7 +1,7 @@
 /* isa.h: for the sources that the build compiles once per ISA, those called *_isa.c: the names of
  * what they define, their rows in the lists of kernels, and what they use of each other. The build
  * gives them PRONY_ISA, the ISA's name, and PRONY_ISA_LEAST, that of the machine's first row in
- * base/isa.def. */
+ * base/machine/isa.def. */
 #ifndef PRONY_BACKEND_CPU_SIMD_ISA_H
 #define PRONY_BACKEND_CPU_SIMD_ISA_H
 

@@ -5,7 +5,7 @@ const struct simd_isa *simd_isa_of(enum isa isa)
 {
     static const struct simd_isa *const rows[ISA_COUNT] = {
 #define ISA_ROW(NAME, isa, machine, flags) ISA_ON_##machine([ISA_##NAME] = &simd_##isa, )
-#include "base/isa.def"
+#include "base/machine/isa.def"
 #undef ISA_ROW
     };
     return rows[isa];

@@ -3,7 +3,7 @@
 #define PRONY_BACKEND_CPU_SIMD_SIMD_ISAS_H
 
 #include "backend/cpu/kernel.h"
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 
 struct simd_isa {
     const struct kernel_list *const *lists; /* ends with NULL */
@@ -14,7 +14,7 @@ struct simd_isa {
 /* A constant for each row of isa.def that this machine has: simd_avx512 … */
 #define ISA_ROW(NAME, isa, machine, flags)                                                         \
     ISA_ON_##machine(extern const struct simd_isa simd_##isa;)
-#include "base/isa.def"
+#include "base/machine/isa.def"
 #undef ISA_ROW
 
 /* NULL: this machine has no such ISA, or it is plain C. */

@@ -15,7 +15,7 @@
 
 extern "C" {
 #include "base/clock.h"
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 #include "base/memory.h"
 #include "core/binding.h"
 }

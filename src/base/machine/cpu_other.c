@@ -1,5 +1,5 @@
 /* cpu_other.c: a CPU of which we know no more than what the C compiler does. */
-#include "base/cpu_inside.h"
+#include "base/machine/cpu_inside.h"
 
 void cpu_relax(void)
 {

@@ -1,5 +1,5 @@
 /* cpu_x86_64.c: cpuid says what the CPU is and can do. */
-#include "base/cpu_inside.h"
+#include "base/machine/cpu_inside.h"
 
 #include <cpuid.h>
 #include <stdio.h>

@@ -2,11 +2,11 @@
  * come from the file of its architecture (cpu_inside.h).
  *
  * Whatever cannot be found out stays 0 or empty. */
-#include "base/cpu.h"
+#include "base/machine/cpu.h"
 
-#include "base/cpu_inside.h"
+#include "base/machine/cpu_inside.h"
+#include "base/machine/quota.h"
 #include "base/memory.h"
-#include "base/quota.h"
 #include "base/text.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 static const char *const isa_names[] = {
     [ISA_SCALAR] = "scalar",
 #define ISA_ROW(NAME, name, machine, flags) [ISA_##NAME] = #name,
-#include "base/isa.def"
+#include "base/machine/isa.def"
 #undef ISA_ROW
 };
 

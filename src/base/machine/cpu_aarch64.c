@@ -1,5 +1,5 @@
 /* cpu_aarch64.c: the main ID register says what the CPU is. Every aarch64 CPU has NEON. */
-#include "base/cpu_inside.h"
+#include "base/machine/cpu_inside.h"
 
 #include <asm/hwcap.h>
 #include <stdio.h>

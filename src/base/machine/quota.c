@@ -1,7 +1,7 @@
 /* quota.c: see quota.h. A container without a namespace of its own for control groups reads the
  * host's path of its group, but sees that group as the root: so a path that is not there is no
  * mistake, and the search goes on above it. */
-#include "base/quota.h"
+#include "base/machine/quota.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* cpu.h: what this CPU is and can do, read once at run time. */
-#ifndef PRONY_BASE_CPU_H
-#define PRONY_BASE_CPU_H
+#ifndef PRONY_BASE_MACHINE_CPU_H
+#define PRONY_BASE_MACHINE_CPU_H
 
 #include "base/status.h"
 
@@ -11,7 +11,7 @@
 enum isa {
     ISA_SCALAR,
 #define ISA_ROW(NAME, name, machine, flags) ISA_##NAME,
-#include "base/isa.def"
+#include "base/machine/isa.def"
 #undef ISA_ROW
     ISA_COUNT,
     ISA_BEST = ISA_COUNT - 1

@@ -1,6 +1,6 @@
 /* quota.h: how much CPU time and memory the control groups of this process allow it. */
-#ifndef PRONY_BASE_QUOTA_H
-#define PRONY_BASE_QUOTA_H
+#ifndef PRONY_BASE_MACHINE_QUOTA_H
+#define PRONY_BASE_MACHINE_QUOTA_H
 
 /* CPUs' worth of time: the least of all groups from the process's own up to the root, as version 2
  * (cpu.max) or 1 (cpu.cfs_quota_us) of control groups has it; 0: no limit, or none that can be
