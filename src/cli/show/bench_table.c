@@ -157,8 +157,6 @@ static void add_verdict(struct show_table *show, const struct record *record)
                                         "the same as"};
     struct text out = {0};
     text_printf(&out, "  %s %s", words[found->verdict], record->against.other);
-    if (record->against.disturbed)
-        text_printf(&out, " (can't tell: disturbed by %s)", record->against.disturbed);
     if (!isnan(found->ratio))
         text_printf(&out, ": %.3g × its time", found->ratio);
     if (isnan(found->low))
@@ -167,6 +165,8 @@ static void add_verdict(struct show_table *show, const struct record *record)
         text_printf(&out, " (%.4g … %.4g, 99 %%, %lld rounds in %lld instance%s)", found->low,
                     found->high, (long long)found->rounds, (long long)found->instances,
                     found->instances == 1 ? "" : "s");
+    if (record->against.disturbed)
+        text_printf(&out, "; can't tell: disturbed by %s", record->against.disturbed);
     show->failed |= out.failed;
     show_table_line(show, text_of(&out));
     text_free(&out);
