@@ -184,8 +184,11 @@ def find_packages(packages):
                 os.environ["PRONY_PEER_PYTHON"] = sys.executable
                 os.execv(system, [system] + sys.argv)
             where = f"{first} or {sys.executable}" if first else sys.executable
+            hint = f"pip install {package}"
+            if package in ("numpy", "torch"):
+                hint = f"Debian: apt-get install python3-{package}; elsewhere: {hint}"
             raise Unsupported(
-                f"{where} has no module {package} (Debian: apt-get install python3-{package}; elsewhere: pip install {package})"
+                f"{package} is not installed: {where} has no such module ({hint})"
             ) from None
     return found
 

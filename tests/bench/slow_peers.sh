@@ -5,6 +5,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 XDG_CACHE_HOME=$folder/cache
 export XDG_CACHE_HOME
+export COLUMNS=500 # so that a reason stands in one line
 PRONY_PEER_SEARCH=off # one of the settings is enough here, unless it is said otherwise
 export PRONY_PEER_SEARCH
 status=0

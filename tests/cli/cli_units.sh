@@ -21,7 +21,7 @@ static const struct backend idle = {.abi = BACKEND_ABI, .name = "idle", .unit = 
 static void share(struct error *(*host_last)(void)) { (void)host_last; }
 const struct plugin prony_plugin = {BACKEND_ABI, &idle, share, NULL};
 C
-cc -std=gnu11 -Isrc -shared -fPIC -o "$folder/prony_idle.so" "$folder/idle.c" || exit 2
+cc -std=gnu11 -Isrc -I"$PRONY_BUILD/generated" -shared -fPIC -o "$folder/prony_idle.so" "$folder/idle.c" || exit 2
 
 # asked PRECISIONS: "unit precision" of each record, once.
 asked() {

@@ -147,7 +147,7 @@ fi
 says records_still_work ' 0 failed' "$build/tests/test_record"
 
 # The setting.
-says the_setting_is_a_flag 'have the rows in the same order' "$prony" train --help all
+says the_setting_is_a_flag '--unmixed N ' "$prony" train --help all
 says the_setting_has_a_range '--unmixed: found "0", expected' "$prony" train small iris --unmixed 0
 says it_is_trained_with 'test accuracy' "$prony" train small iris --epochs 2 --unmixed 2 --out unmixed.st
 says it_makes_a_difference differ sh -c \
