@@ -90,19 +90,32 @@ static bool has_winner(const struct contest *contest, const struct contest *othe
     return false;
 }
 
-/* The contest of the most frameworks, of equals at the largest batch; and that at the smallest
- * batch which has the winner, too. Counts are 0 when there is none, or no smaller one. */
+/* How many frameworks met at most at one batch of a lot. */
+static size_t most_rivals(const struct store_mark *marks, size_t length)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < length; i++) {
+        const size_t rivals = count_rivals(marks, length, &marks[i]);
+        most = rivals > most ? rivals : most;
+    }
+    return most;
+}
+
+/* The contest at the largest batch, though one framework be missing there: the slowest is often
+ * measured at small batches only; and that at the smallest batch which has the winner, too. Counts
+ * are 0 when there is none, or no smaller one. */
 static enum status find_contests(const struct asking *asking, struct contest *large,
                                  struct contest *small)
 {
     size_t length, first = widest_lot(asking, &length);
     const struct store_mark *marks = asking->chart.marks + first;
+    const size_t most = most_rivals(marks, length);
     struct contest contest;
     *large = *small = (struct contest){.count = 0};
     for (size_t i = 0; i < length; i++) {
         const size_t rivals = count_rivals(marks, length, &marks[i]);
-        if (rivals < 2 || rivals < large->count ||
-            (rivals == large->count && marks[i].places[BATCH] <= large->marks[0]->places[BATCH]))
+        if (rivals < 2 || rivals + 1 < most ||
+            (large->count && marks[i].places[BATCH] <= large->marks[0]->places[BATCH]))
             continue;
         TRY(hold_contest(asking, first, length, marks[i].values[BATCH], large));
     }

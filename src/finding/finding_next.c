@@ -102,7 +102,7 @@ static void advise_arithmetic_cpu(const struct best *best)
         else
             text_printf(best->out, "Try all %lld cores for ", (long long)about->machine.cores);
         add_subject(best);
-        text_add(best->out, ": arithmetic sets the limit, and they share it.");
+        text_add(best->out, ": arithmetic sets the limit, and more cores raise it.");
         try_values(best, FINDING_BIT(threads), "");
         finding_add_threads(about, &best->finding->command);
     } else if (about->machine.gpu) {

@@ -129,7 +129,7 @@ const char *record_disturbed(const struct record *record)
     const double threads = record->point.threads ? (double)record->point.threads : 1;
     if (others > RECORD_OTHERS_MATTER && threads + others > cores - 1)
         return "other programs";
-    return record_meter(record, "steal") > RECORD_STEAL_MATTERS ? "the host" : "";
+    return record_meter(record, "steal") > RECORD_STEAL_SPOILS ? "the host" : "";
 }
 
 const char *record_crowded(const struct record *record, int64_t cores)

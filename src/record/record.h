@@ -120,16 +120,16 @@ bool record_slow_hour(const struct record *record);
 #define RECORD_FLOOR_LEAST 0.95
 double record_of_limit(const struct record *record);
 
-/* What else used the CPU while the result was taken: "other programs", "the host", or "". The
- * limits are those from which a note is written: cores that others kept busy, per cent of a CPU
- * that the host took away. Others disturb where they left no core idle. */
-#define RECORD_OTHERS_MATTER 0.2
-#define RECORD_STEAL_MATTERS 1
+/* What else used the CPU while the result was taken, so that nothing is concluded from it: "other
+ * programs", "the host", or "". A note is written from less on: the host of a virtual machine
+ * nearly always takes some, and a few per cent of one CPU move no figure by more. */
+#define RECORD_OTHERS_MATTER 0.2 /* cores that others kept busy */
+#define RECORD_STEAL_MATTERS 1   /* per cent of a CPU that the host took away: a note */
+#define RECORD_STEAL_SPOILS 5    /* … and nothing is concluded */
 const char *record_disturbed(const struct record *record);
 
 /* The same for two that took turns, which others hit alike as long as they leave a core to each
  * thread of `cores`: they then cannot be compared. "" or what disturbed. */
-#define RECORD_STEAL_SPOILS 5
 const char *record_crowded(const struct record *record, int64_t cores);
 
 /* The median time, where that is the time of the work: NaN of a server, whose queries also wait for

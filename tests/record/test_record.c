@@ -211,6 +211,8 @@ TEST(what_disturbs_is_told_by_the_meters)
     record.meter_count = 2;
     CHECK_EQUAL_TEXT(record_disturbed(&record), "");
     rows[1].value = 2;
+    CHECK_EQUAL_TEXT(record_disturbed(&record), "");
+    rows[1].value = 6;
     CHECK_EQUAL_TEXT(record_disturbed(&record), "the host");
     rows[1].unavailable = "it was too short";
     CHECK_EQUAL_TEXT(record_disturbed(&record), "");

@@ -124,7 +124,7 @@ export function barsOf(sheet: SmallSheet): HTMLElement {
     element("ol", {}, ...rows),
     caption(
       share
-        ? "100 % is the limit: the most that this machine can do"
+        ? "100 % is the limit of the hardware in use"
         : `${measureText(sheet)}${where}${whose}`,
       ideals.some((ideal) => ideal > 0) ? element("span", { className: "key-ideal" }, "ideal") : null,
     ),
