@@ -164,7 +164,7 @@ report tuning_is_a_field_of_its_own $?
 report software_has_no_tuning $?
 # quiet FILE: a store of its records, as if nothing else had used the CPU: what is disturbed says nothing.
 quiet() {
-    sed 's/"\(steal\|other_load\)":[0-9.e-]*/"\1":0/g' "$folder/$1.jsonl" >"$folder/$1.quiet.jsonl"
+    sed 's/"\(steal\|other_load\)":[0-9][0-9.e+-]*/"\1":0/g' "$folder/$1.jsonl" >"$folder/$1.quiet.jsonl"
     "$prony" store add "$folder/$1.quiet.jsonl" --store "$folder/$1.quiet.db" >/dev/null 2>&1
     "$prony" answer mlp:5-7-3 --minutes 0 --phase inference --store "$folder/$1.quiet.db" 2>&1 | tr -s '\n ' ' '
 }
