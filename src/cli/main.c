@@ -6,8 +6,8 @@
 #include "cli/screen.h"
 #include "data/dataset.h"
 #include "nn/network.h"
-#include "record/glossary.h"
 #include "record/version.h"
+#include "record/words/glossary.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* endpoints.c: what is in the store: axes and metrics, values, records. */
 #include "guide/endpoints.h"
 
-#include "record/glossary.h"
 #include "record/version.h"
+#include "record/words/glossary.h"
 
 #include <string.h>
 
@@ -52,7 +52,7 @@ enum status endpoint_axes(struct call *call)
     json_key(json, "frameworks");
     json_object(json);
 #define FRAMEWORK(key, title) call_add_text(json, key, title);
-#include "record/frameworks.def"
+#include "record/words/frameworks.def"
     json_end(json);
     json_end(json);
     return STATUS_OK;

@@ -18,7 +18,7 @@ const char *framework_title(const char *framework)
         const char *key, *title;
     } rows[] = {
 #define FRAMEWORK(key, title) {key, title},
-#include "record/frameworks.def"
+#include "record/words/frameworks.def"
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].key, framework) == 0)

@@ -1,6 +1,6 @@
 /* The glossary: short sentences, terms that are found. */
 #include "check.h"
-#include "record/glossary.h"
+#include "record/words/glossary.h"
 
 /* Sentences of at most 25 words, three at most. */
 TEST(terms_are_short_and_found)

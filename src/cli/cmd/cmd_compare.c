@@ -10,8 +10,8 @@
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/gate.h"
-#include "cli/show/show_record.h"
-#include "cli/show/wrap.h"
+#include "cli/table/show_record.h"
+#include "cli/table/wrap.h"
 #include "record/import.h"
 #include "record/record.h"
 

@@ -1,8 +1,9 @@
-/* cmd_glossary.c: `prony glossary [TERM]`: what a word means; the rows are in record/glossary.def.
+/* cmd_glossary.c: `prony glossary [TERM]`: what a word means; the rows are in
+ * record/words/glossary.def.
  */
 #include "cli/commands.h"
-#include "cli/show/wrap.h"
-#include "record/glossary.h"
+#include "cli/table/wrap.h"
+#include "record/words/glossary.h"
 
 #include <stdio.h>
 

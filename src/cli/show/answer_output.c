@@ -1,7 +1,7 @@
 /* answer_output.c: see answer_output.h. */
 #include "cli/show/answer_output.h"
 #include "cli/screen.h"
-#include "cli/show/wrap.h"
+#include "cli/table/wrap.h"
 
 #include <stdio.h>
 #include <string.h>

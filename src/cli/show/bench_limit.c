@@ -1,7 +1,7 @@
 /* bench_limit.c: see bench_limit.h. */
 #include "cli/show/bench_limit.h"
 
-#include "cli/show/show_figure.h"
+#include "cli/table/show_figure.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* bench_table.c: see bench_table.h. */
 #include "cli/show/bench_table.h"
 
-#include "cli/show/show_figure.h"
-#include "cli/show/show_record.h"
-#include "cli/show/wrap.h"
+#include "cli/table/show_figure.h"
+#include "cli/table/show_record.h"
+#include "cli/table/wrap.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "bench/sweep/sweep.h"
 #include "cli/show/bench_limit.h"
-#include "cli/show/show_table.h"
+#include "cli/table/show_table.h"
 
 struct bench_table {
     struct show_table show;

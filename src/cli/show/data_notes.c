@@ -1,7 +1,7 @@
 /* data_notes.c: see data_notes.h. */
 #include "cli/show/data_notes.h"
 
-#include "cli/show/prose.h"
+#include "cli/table/prose.h"
 
 #include <string.h>
 

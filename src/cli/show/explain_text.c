@@ -1,10 +1,10 @@
 /* explain_text.c: a program as a table that fits its reader: an op a row, then sums, memory, and
  * the three largest costs. */
 #include "cli/show/explained.h"
-#include "cli/show/show_figure.h"
-#include "cli/show/show_table.h"
 #include "cli/show/top_costs.h"
-#include "cli/show/wrap.h"
+#include "cli/table/show_figure.h"
+#include "cli/table/show_table.h"
+#include "cli/table/wrap.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -266,19 +266,8 @@ static void print_costs(const struct explained *explained, struct text *out)
         const struct top_cost cost = cost_of(explained, o);
         top_costs_add(&costs, &cost);
     }
-    if (!costs.count)
-        return;
-    text_add(out, "\nlargest costs\n");
-    for (int i = 0; i < costs.count; i++) {
-        struct text line = {0}, lead = {0};
-        text_printf(&lead, "  %d  ", i + 1);
-        add_cost(&costs, i, &line);
-        wrap_add(out, text_of(&lead), text_of(&line), wrap_screen());
-        out->failed |= line.failed || lead.failed;
-        text_free(&line);
-        text_free(&lead);
-    }
-    if (!costs.list[0].bound)
+    top_costs_print(&costs, add_cost, out);
+    if (costs.count && !costs.list[0].bound)
         wrap_add(out, "", "prony machine --calibrate finds what bounds them on this machine",
                  wrap_screen());
 }

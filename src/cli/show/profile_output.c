@@ -2,10 +2,10 @@
 #include "cli/show/profile_output.h"
 
 #include "base/json.h"
-#include "cli/show/show_figure.h"
-#include "cli/show/show_table.h"
 #include "cli/show/top_costs.h"
-#include "cli/show/wrap.h"
+#include "cli/table/show_figure.h"
+#include "cli/table/show_table.h"
+#include "cli/table/wrap.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -254,16 +254,7 @@ static void print_costs(const struct profiled *profiled, struct text *out)
                                           .bound = op_bound(profiled, &figures)};
             top_costs_add(&costs, &cost);
         }
-    text_add(out, costs.count ? "\nlargest costs\n" : "");
-    for (int i = 0; i < costs.count; i++) {
-        struct text line = {0}, lead = {0};
-        text_printf(&lead, "  %d  ", i + 1);
-        add_cost(&costs, i, &line);
-        wrap_add(out, text_of(&lead), text_of(&line), wrap_screen());
-        out->failed |= line.failed || lead.failed;
-        text_free(&line);
-        text_free(&lead);
-    }
+    top_costs_print(&costs, add_cost, out);
 }
 
 void profiled_text(const struct profiled *profiled, struct text *out)

@@ -5,7 +5,7 @@
 
 #include "cli/screen.h"
 #include "cli/show/query_table.h"
-#include "cli/show/wrap.h"
+#include "cli/table/wrap.h"
 
 #include <math.h>
 #include <stdio.h>

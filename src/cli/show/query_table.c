@@ -1,9 +1,9 @@
 /* query_table.c: see query_table.h. Programs get rows of cells, people a table that fits. */
 #include "cli/show/query_table.h"
 
-#include "cli/show/show_figure.h"
-#include "cli/show/show_table.h"
-#include "cli/show/wrap.h"
+#include "cli/table/show_figure.h"
+#include "cli/table/show_table.h"
+#include "cli/table/wrap.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* record_list.c: see record_list.h. */
 #include "cli/show/record_list.h"
 
-#include "cli/show/show_figure.h"
-#include "cli/show/show_record.h"
-#include "cli/show/wrap.h"
+#include "cli/table/show_figure.h"
+#include "cli/table/show_record.h"
+#include "cli/table/wrap.h"
 
 #include <stdio.h>
 #include <string.h>

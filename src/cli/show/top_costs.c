@@ -1,7 +1,8 @@
 /* top_costs.c: see top_costs.h. */
 #include "cli/show/top_costs.h"
 
-#include "cli/show/show_figure.h"
+#include "cli/table/show_figure.h"
+#include "cli/table/wrap.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,6 +21,20 @@ void top_costs_add(struct top_costs *costs, const struct top_cost *cost)
     memmove(&costs->list[place + 1], &costs->list[place],
             (size_t)(costs->count - place - 1) * sizeof *costs->list);
     costs->list[place] = *cost;
+}
+
+void top_costs_print(const struct top_costs *costs, top_costs_sentence *sentence, struct text *out)
+{
+    text_add(out, costs->count ? "\nlargest costs\n" : "");
+    for (int i = 0; i < costs->count; i++) {
+        struct text line = {0}, lead = {0};
+        text_printf(&lead, "  %d  ", i + 1);
+        sentence(costs, i, &line);
+        wrap_add(out, text_of(&lead), text_of(&line), wrap_screen());
+        out->failed |= line.failed || lead.failed;
+        text_free(&line);
+        text_free(&lead);
+    }
 }
 
 void top_cost_name(const struct top_cost *cost, struct text *out)

@@ -24,6 +24,11 @@ struct top_costs {
 
 void top_costs_add(struct top_costs *costs, const struct top_cost *cost);
 
+/* Adds the sentence about one of them. */
+typedef void top_costs_sentence(const struct top_costs *costs, int index, struct text *out);
+/* All of them, numbered, under a heading; nothing where there is none. */
+void top_costs_print(const struct top_costs *costs, top_costs_sentence *sentence, struct text *out);
+
 /* "dense3 dense_sgd": its layer and what it does. */
 void top_cost_name(const struct top_cost *cost, struct text *out);
 /* "memory: 16.6 MB"; "multiply-adds: 8.32 MFLOP = 4.16 M multiply-adds". */

@@ -2,7 +2,7 @@
 #ifndef PRONY_CLI_SHOW_RECORD_H
 #define PRONY_CLI_SHOW_RECORD_H
 
-#include "cli/show/show_table.h"
+#include "cli/table/show_table.h"
 #include "record/record.h"
 #include "record/title.h"
 

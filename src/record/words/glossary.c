@@ -1,5 +1,5 @@
 /* glossary.c: see glossary.h. */
-#include "record/glossary.h"
+#include "record/words/glossary.h"
 
 #include "base/text.h"
 
@@ -8,7 +8,7 @@
 
 const struct term glossary[TERM_COUNT] = {
 #define TERM(key, term, text) {#key, term, text},
-#include "record/glossary.def"
+#include "record/words/glossary.def"
 };
 
 /* Blanks, hyphens and underscores are the same; so are capitals and small letters. */

@@ -1,8 +1,8 @@
 /* show_table.c: see show_table.h. */
-#include "cli/show/show_table.h"
+#include "cli/table/show_table.h"
 
 #include "base/plain.h"
-#include "cli/show/wrap.h"
+#include "cli/table/wrap.h"
 
 #include <string.h>
 

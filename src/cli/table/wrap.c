@@ -1,5 +1,5 @@
 /* wrap.c: see wrap.h. */
-#include "cli/show/wrap.h"
+#include "cli/table/wrap.h"
 
 #include "cli/screen.h"
 

@@ -1,7 +1,7 @@
 /* show_record.c: see show_record.h. */
-#include "cli/show/show_record.h"
+#include "cli/table/show_record.h"
 
-#include "cli/show/show_figure.h"
+#include "cli/table/show_figure.h"
 
 #include <math.h>
 #include <string.h>

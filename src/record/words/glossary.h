@@ -11,7 +11,7 @@ struct term {
 };
 enum {
 #define TERM(key, term, text) TERM_##key,
-#include "record/glossary.def"
+#include "record/words/glossary.def"
     TERM_COUNT
 };
 extern const struct term glossary[TERM_COUNT];

@@ -1,5 +1,5 @@
 /* show_figure.c: see show_figure.h. */
-#include "cli/show/show_figure.h"
+#include "cli/table/show_figure.h"
 
 #include <math.h>
 #include <string.h>

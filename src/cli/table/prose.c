@@ -1,5 +1,5 @@
 /* prose.c: see prose.h. */
-#include "cli/show/prose.h"
+#include "cli/table/prose.h"
 
 #include "base/text.h"
 #include "cli/screen.h"

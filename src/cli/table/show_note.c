@@ -1,8 +1,8 @@
 /* show_note.c: the notes of a table, each told once under its mark. Notes that differ in numbers
  * only are one: "it had a CPU for 74 to 83 % of the time". */
-#include "cli/show/show_table.h"
+#include "cli/table/show_table.h"
 
-#include "cli/show/wrap.h"
+#include "cli/table/wrap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
