@@ -1,0 +1,88 @@
+# All-reduces over TCP between "machines": network namespaces with a host name each, joined by a bridge
+# whose links let 1 Gbit/s through. Open MPI, 2 and 4 ranks, 50 MB: the median of the ring that training
+# takes is at most 1.06 × the time of the wire. Half a minute on a quiet machine; needs root.
+#
+# A gigabit link moves 117.3 MB/s of a TCP stream (1448 of 1538 bytes of a frame are data).
+
+suite=wire
+. tests/shell/command.sh
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+name=pr$$
+net=10.77.$(($$ % 250)).
+
+take_down() {
+    for i in 0 1 2 3; do
+        ip netns del $name$i 2>/dev/null
+        rm -rf "/etc/netns/$name$i"
+    done
+    ip link del ${name}b 2>/dev/null
+    rm -rf "$folder"
+}
+# Every namespace is a host of its own: its address, its name, what the others are called.
+set_up() {
+    ip link add ${name}b type bridge && ip link set ${name}b up || return 1
+    for i in 0 1 2 3; do
+        ip netns add $name$i && mkdir -p "/etc/netns/$name$i" || return 1
+        { echo 127.0.0.1 localhost; for k in 0 1 2 3; do echo "$net$((k + 1)) $name$k"; done; } >"/etc/netns/$name$i/hosts"
+        ip link add ${name}v$i type veth peer name eth0 netns $name$i &&
+            ip link set ${name}v$i master ${name}b up &&
+            ip -n $name$i addr add "$net$((i + 1))/24" dev eth0 &&
+            ip -n $name$i link set eth0 up && ip -n $name$i link set lo up &&
+            ip netns exec $name$i tc qdisc add dev eth0 root tbf rate 1gbit burst 256kb limit 20mb || return 1
+    done
+}
+if [ "$(id -u)" -ne 0 ] || ! command -v tc >/dev/null; then
+    echo "skip wire: it takes root and tc to make network namespaces"
+    exit 0
+fi
+trap take_down EXIT
+trap 'exit 1' INT TERM
+if ! set_up 2>"$folder/error"; then
+    echo "skip wire: no network namespaces here: $(head -1 "$folder/error")"
+    exit 0
+fi
+# What the launchers use for ssh.
+cat >"$folder/agent" <<'SH'
+#!/bin/sh
+host=$1
+shift
+exec ip netns exec "$host" unshare --uts sh -c "hostname $host; exec setsid sh -c '$*'"
+SH
+chmod +x "$folder/agent"
+on_first() { ip netns exec ${name}0 unshare --uts sh -c "hostname ${name}0; exec \"\$@\"" sh "$@"; }
+hosts() { # RANKS SEPARATOR_AND_SLOTS
+    i=0 list=
+    while [ $i -lt "$1" ]; do
+        list="$list${list:+,}$name$i$2" i=$((i + 1))
+    done
+    echo "$list"
+}
+openmpi() {
+    ranks=$1
+    shift
+    on_first timeout 120 mpirun.openmpi --bind-to none --mca plm_rsh_agent "$folder/agent" \
+        --mca oob_tcp_if_include ${net}0/24 --mca btl_tcp_if_include ${net}0/24 --mca btl self,tcp \
+        --mca pml ob1 -H "$(hosts $ranks :1)" -np $ranks "$@"
+}
+if ! command -v mpirun.openmpi >/dev/null || [ ! -e "$PRONY_BUILD/comm_openmpi.so" ]; then
+    echo "skip wire: Open MPI is not installed (tools/setup test)"
+    exit 0
+fi
+for ranks in 2 4; do
+    openmpi $ranks "$prony" comm --bytes 50M --seconds 8 --json >"$folder/rows" 2>"$folder/error"
+    found=$(python3 - "$folder/rows" $ranks <<'PYTHON'
+import json, sys
+rows = {row["way"]: row for row in map(json.loads, open(sys.argv[1]))}
+ranks = int(sys.argv[2])
+wire = 2 * (ranks - 1) / ranks * 50e6 / 117.3e6
+ring, own = rows["ring"], rows["library's own"]
+print("ring: median %.0f ms, best %.0f, %.3f x the wire; MPI_Allreduce %.0f, best %.0f" % (
+    ring["median_ns"] / 1e6, ring["min_ns"] / 1e6, ring["median_ns"] / 1e9 / wire,
+    own["median_ns"] / 1e6, own["min_ns"] / 1e6))
+sys.exit(not (ring["right"] and ring["median_ns"] / 1e9 <= 1.06 * wire))
+PYTHON
+    )
+    report openmpi_ring_of_$ranks $? "$found $(tail -3 "$folder/error")"
+    echo "     $found"
+done
+exit $status
