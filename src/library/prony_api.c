@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "library/prony_inside.h"
+#include "nn/formats/saved.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -123,9 +124,17 @@ static enum status check_options(const struct prony_options *options)
     return STATUS_OK;
 }
 
-static enum status open_network(struct prony *network, const struct prony_options *options)
+enum status inside_backend(struct prony *network, const char *name, const struct backend **out)
 {
     char folder[4096];
+    TRY(find_folder(folder, sizeof folder));
+    cpu_register(&network->registry);
+    TRY(registry_load(&network->registry, folder));
+    return choose_backend(&network->registry, name, out);
+}
+
+static enum status open_network(struct prony *network, const struct prony_options *options)
+{
     const struct backend *backend;
     const struct device_options device = {
         .threads = options->threads, .isa = ISA_BEST, .precision = options->precision};
@@ -138,17 +147,28 @@ static enum status open_network(struct prony *network, const struct prony_option
         .class_count = options->classes,
     };
     TRY(check_options(options));
-    TRY(find_folder(folder, sizeof folder));
-    cpu_register(&network->registry);
-    TRY(registry_load(&network->registry, folder));
-    TRY(choose_backend(&network->registry, options->backend, &backend));
+    if (text_equal(options->precision, "int8") && !network->network->quantised)
+        FAIL(STATUS_INPUT,
+             "%s: found precision int8, expected a network in 8 bits: prony quantise makes one",
+             network->network->name);
+    TRY(inside_backend(network, options->backend, &backend));
     if (options->loss)
         TRY(loss_read(options->loss, &model.loss));
     TRY(model_open(&network->model, network->network, backend, &device, &model));
     return count_outputs(network);
 }
 
-static enum status open_with(const char *name, const char *text,
+/* Its weights expect the scale of its data, which the network alone does not say. */
+static enum status refuse_saved(const char *name)
+{
+    FAIL(STATUS_INPUT,
+         "%s: found a saved network, expected a network; prony predict FILE DATA takes it with "
+         "its weights",
+         name);
+}
+
+/* From a file that is open, from a text, or by name. */
+static enum status open_with(const char *name, const char *text, const struct safetensors *file,
                              const struct prony_options *options, struct prony **out)
 {
     static const struct prony_options usual;
@@ -156,8 +176,12 @@ static enum status open_with(const char *name, const char *text,
     enum status status;
     *out = NULL;
     NEED(network = mem_alloc(sizeof *network));
-    if (text)
+    if (file)
+        TRY_OR(fail, saved_parse(file, &network->network));
+    else if (text)
         TRY_OR(fail, network_parse(name, text, strlen(text), &network->network));
+    else if (!network_built_in(name) && saved_is(name))
+        TRY_OR(fail, refuse_saved(name));
     else
         TRY_OR(fail, network_open(name, &network->network));
     TRY_OR(fail, open_network(network, options ? options : &usual));
@@ -171,38 +195,24 @@ fail:
 int prony_open(const char *network, const struct prony_options *options, struct prony **out)
 {
     locale_t theirs = inside_enter();
-    return inside_leave(theirs, open_with(network, NULL, options, out));
+    return inside_leave(theirs, open_with(network, NULL, NULL, options, out));
 }
 
 int prony_open_text(const char *name, const char *text, const struct prony_options *options,
                     struct prony **out)
 {
     locale_t theirs = inside_enter();
-    return inside_leave(theirs, open_with(name, text, options, out));
-}
-
-/* The text of the network that is in the file, in its arena. */
-static enum status saved_text(const char *path, struct safetensors *file, const char **out)
-{
-    TRY(safetensors_open(path, file));
-    *out = safetensors_note(file, MODEL_NETWORK);
-    if (!*out)
-        FAIL(STATUS_INPUT,
-             "%s: found no network in its metadata, expected a file that prony train wrote; "
-             "weights alone need the network beside them: NETWORK WEIGHTS",
-             path);
-    return STATUS_OK;
+    return inside_leave(theirs, open_with(name, text, NULL, options, out));
 }
 
 int prony_open_saved(const char *path, const struct prony_options *options, struct prony **out)
 {
     locale_t theirs = inside_enter();
     struct safetensors file = {0};
-    const char *text;
     *out = NULL;
-    enum status status = saved_text(path, &file, &text);
+    enum status status = safetensors_open(path, &file);
     if (status == STATUS_OK)
-        status = open_with(path, text, options, out);
+        status = open_with(path, NULL, &file, options, out);
     safetensors_close(&file);
     if (status == STATUS_OK)
         status = model_load(&(*out)->model, path);

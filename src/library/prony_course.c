@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "library/prony_inside.h"
+#include "library/prony_workers.h"
 #include "train/generate.h"
 #include "train/predict.h"
 
@@ -156,6 +157,8 @@ static enum status begin(struct prony *network, struct prony_data *data,
 {
     struct trainer_options options = {
         .resume = asked->resume,
+        .comm = network->comm,
+        .sync_norm = network->sync_norm,
         .course =
             {
 #define PRONY_COURSE(type, name, key, usual, low, high, otherwise, meaning, help)                  \
@@ -179,6 +182,12 @@ int prony_begin(struct prony *network, struct prony_data *data, const struct pro
     static const struct prony_course usual;
     locale_t theirs = inside_enter();
     return inside_leave(theirs, begin(network, data, course ? course : &usual));
+}
+
+void prony_set_comm(struct prony *network, struct comm *comm, bool sync_norm)
+{
+    network->comm = comm;
+    network->sync_norm = sync_norm;
 }
 
 static struct prony_score score_of(const struct score *score)
@@ -299,6 +308,29 @@ int prony_predict_data(struct prony *network, struct prony_data *data, prony_vis
     locale_t theirs = inside_enter();
     struct visitor visitor = {visit, context, theirs};
     return inside_leave(theirs, predict_data(&network->model, data->dataset, pass_on, &visitor));
+}
+
+static enum status predict_test(struct prony *network, struct dataset *dataset,
+                                struct visitor *visitor)
+{
+    int64_t count = dataset->test_rows;
+    if (!count)
+        return predict_data(&network->model, dataset, pass_on, visitor);
+    uint32_t *rows = mem_array((size_t)count, sizeof *rows);
+    NEED(rows);
+    for (int64_t i = 0; i < count; i++)
+        rows[i] = (uint32_t)(dataset->rows - count + i);
+    enum status status = predict_some(&network->model, dataset, rows, count, pass_on, visitor);
+    mem_free(rows);
+    return status;
+}
+
+int prony_predict_test(struct prony *network, struct prony_data *data, prony_visit *visit,
+                       void *context)
+{
+    locale_t theirs = inside_enter();
+    struct visitor visitor = {visit, context, theirs};
+    return inside_leave(theirs, predict_test(network, data->dataset, &visitor));
 }
 
 static enum status test(struct prony *network, struct visitor *visitor)

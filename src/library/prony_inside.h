@@ -20,6 +20,8 @@ struct prony {
     int64_t outputs;         /* numbers of a sample */
     bool learns;             /* what training needs was declared */
     struct trainer *trainer; /* the training on data, or NULL */
+    struct comm *comm;       /* to the workers that train it together; NULL: it is trained alone */
+    bool sync_norm;          /* … with batch-norm over the batch of all of them */
     /* For each number of rows in use, up to so many: what trains, a lap of one step, and what
      * predicts. Zeroed: the place is free. */
     struct lap laps[BATCHES_MOST];
@@ -41,6 +43,9 @@ struct prony_stream {
 struct prony_data {
     struct dataset *dataset;
 };
+
+/* Fills the network's registry: the backend of that name, or without one the CPU's fastest. */
+enum status inside_backend(struct prony *network, const char *name, const struct backend **out);
 
 /* Releases all plans, so that the model can leave its device. Streams of requests end by it; `why`,
  * static text, is what their user is told. */

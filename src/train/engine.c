@@ -30,8 +30,8 @@ enum status engine_check_memory(const struct backend *backend, struct program *c
     }
     if (2 * kept + most + (double)besides > total)
         FAIL(STATUS_MEMORY,
-             "out of memory: %s at batch %d takes %.1f MB for its parameters, as much again where "
-             "they are used, and %.1f MB beside them; this machine allows %.1f MB",
+             "out of memory: %s at batch %d takes twice %.1f MB for its parameters and %.1f MB for "
+             "the rest; this machine allows %.1f MB",
              programs[0]->name, programs[0]->batch, kept / 1e6, (most + (double)besides) / 1e6,
              total / 1e6);
     return STATUS_OK;

@@ -50,7 +50,7 @@ static enum status make_labels(struct generation *generation, bool told)
     int32_t classes = generation->model->class_count, only = generation->options->class_index;
     if (only >= 0 && (!told || only >= classes))
         FAIL(STATUS_INPUT, "%s: found a class to generate, expected none: it learnt %s",
-             generation->model->network->name, told ? "no such class" : "without a condition");
+             generation->model->network->name, told ? "other classes" : "without a condition");
     if (!told)
         return STATUS_OK;
     NEED(generation->labels = mem_array(rows, sizeof *generation->labels));
@@ -70,8 +70,7 @@ static enum status make_inputs(struct generation *generation)
              "%s: found a number of sweeps, expected none: only an rbm generates by Gibbs sampling",
              generation->model->network->name);
     if (generation->options->sweeps % RECIPE_SWEEPS)
-        FAIL(STATUS_INPUT,
-             "%s: found %lld sweeps, expected a multiple of %d: so many are done at a time",
+        FAIL(STATUS_INPUT, "%s: found %lld sweeps, expected a multiple of %d",
              generation->model->network->name, (long long)generation->options->sweeps,
              RECIPE_SWEEPS);
     if (chain) {

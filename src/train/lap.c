@@ -3,16 +3,54 @@
 
 #include "base/memory.h"
 #include "core/pass/fuse.h"
+#include "core/pass/split_data.h"
+
+static void replace(struct program **program, struct program *by)
+{
+    program_free(*program);
+    *program = by;
+}
 
 static enum status fuse_step(struct recipe_step *step, const struct engine *engine)
 {
     for (int32_t turn = 0; turn < step->count; turn++) {
         struct program *fused;
         TRY(fuse(step->programs[turn], engine->backend, engine->device, &fused));
-        program_free(step->programs[turn]);
-        step->programs[turn] = fused;
+        replace(&step->programs[turn], fused);
     }
     return STATUS_OK;
+}
+
+/* The gradients of a step become those of all workers. */
+static enum status split_step(struct recipe_step *step, const struct leg *leg, bool sync_norm)
+{
+    const struct data_share share = {
+        .samples = (int32_t)leg->counted, .of = (int32_t)leg->all, .whole_norm = sync_norm};
+    for (int32_t turn = 0; turn < step->count; turn++) {
+        struct program *own;
+        TRY(split_data(step->programs[turn], &share, &own));
+        replace(&step->programs[turn], own);
+    }
+    return STATUS_OK;
+}
+
+static int lap_workers(const struct lap *lap)
+{
+    return lap->comm ? lap->comm->size : 1;
+}
+
+/* This worker's part of a step of `samples`. */
+static void share_out(const struct lap *lap, int64_t samples, struct leg *leg)
+{
+    int64_t to;
+    leg->all = samples;
+    data_share_range(samples, lap->comm ? lap->comm->rank : 0, lap_workers(lap), &leg->first, &to);
+    leg->counted = to - leg->first;
+    leg->batch = leg->counted;
+    if (samples && !leg->counted) { /* it computes what the last one does, in vain */
+        leg->batch = 1;
+        leg->first = samples - 1;
+    }
 }
 
 enum status lap_compile(struct lap *lap, const struct engine *engine, const struct network *network,
@@ -27,23 +65,31 @@ enum status lap_compile(struct lap *lap, const struct engine *engine, const stru
     lap->legs[0].to = lap->legs[1].from = whole;
     lap->legs[1].to = lap->steps;
     for (int i = 0; i < LAP_LEGS; i++) {
-        lap->legs[i].batch = batches[i];
-        each.batch = (int32_t)batches[i];
+        struct leg *leg = &lap->legs[i];
+        share_out(lap, batches[i], leg);
+        lap->own_rows += leg->batch * (leg->to - leg->from);
+        each.batch = (int32_t)leg->batch;
         if (!batches[i])
             continue;
-        struct recipe_step *step = &lap->legs[i].step;
+        struct recipe_step *step = &leg->step;
         TRY(recipe_compile(network, params, &each, step));
+        if (lap_workers(lap) > 1)
+            TRY(split_step(step, leg, lap->sync_norm));
         TRY(fuse_step(step, engine));
         TRY(engine_check_memory(engine->backend, step->programs, step->count, params, 0));
     }
     NEED(lap->loss = mem_array((size_t)lap->steps, 2 * sizeof *lap->loss));
     lap->right = lap->loss + lap->steps;
+    NEED(lap->sums = mem_array((size_t)lap->steps, 2 * sizeof *lap->sums));
+    if (lap_workers(lap) > 1)
+        NEED(lap->own_order = mem_array((size_t)lap->own_rows, sizeof *lap->own_order));
     return STATUS_OK;
 }
 
 enum status lap_prepare(struct lap *lap, const struct engine *engine)
 {
-    const struct plan_options options = {.slots = 1, .answering = lap->answering};
+    const struct plan_options options = {
+        .slots = 1, .answering = lap->answering, .comm = lap->comm};
     lap->engine = engine;
     for (int i = 0; i < LAP_LEGS; i++) {
         struct leg *leg = &lap->legs[i];
@@ -63,6 +109,8 @@ void lap_close(struct lap *lap)
         recipe_free(&lap->legs[i].step);
     }
     mem_free(lap->loss);
+    mem_free(lap->sums);
+    mem_free(lap->own_order);
     *lap = (struct lap){0};
 }
 
@@ -75,19 +123,38 @@ static void add_view(struct view *views, int32_t *count, const struct program *p
         views[(*count)++] = (struct view){tensor, data, rows};
 }
 
+/* The rows of this worker: of each batch its part. */
+static void take_own(struct lap *lap, const uint32_t *order)
+{
+    int64_t count = 0, place = 0;
+    for (int i = 0; i < LAP_LEGS; i++)
+        for (int64_t step = lap->legs[i].from; step < lap->legs[i].to; step++) {
+            const struct leg *leg = &lap->legs[i];
+            for (int64_t k = 0; k < leg->batch; k++) {
+                int64_t sample = place + leg->first + k;
+                lap->own_order[count++] = order ? order[sample] : (uint32_t)sample;
+            }
+            place += leg->all;
+        }
+}
+
 enum status lap_begin(struct lap *lap, const struct lap_data *data, const uint32_t *order,
                       int64_t step)
 {
     lap->step = lap->fetched = step;
     lap->data = *data;
     lap->order = order;
+    if (lap->own_order) {
+        take_own(lap, order);
+        lap->order = lap->own_order;
+    }
     return STATUS_OK;
 }
 
 /* The rows of `steps` steps from one on: the first and how many. */
 static int64_t rows_from(const struct lap *lap, int64_t step, int64_t steps, int64_t *count)
 {
-    int64_t first = step * lap->legs[0].batch, left = lap->rows - first;
+    int64_t first = step * lap->legs[0].batch, left = lap->own_rows - first;
     int64_t wanted = steps * lap->legs[0].batch;
     *count = wanted < left ? wanted : left;
     return first;
@@ -149,20 +216,32 @@ static enum status fetch(struct lap *lap)
     return STATUS_OK;
 }
 
-/* Right answers of a sample that has several count as a share of one. */
-static void add_scores(const struct lap *lap, const struct leg *leg, int64_t first, int64_t count,
-                       struct score *score)
+/* Of steps [from, to) of a leg, as they were run here: the sums over the samples of each, loss and
+ * right answers. Right answers of a sample that has several count as a share of one. */
+static void sum_steps(const struct lap *lap, const struct leg *leg, int64_t from, int64_t to)
 {
     const struct program *program = leg->step.programs[0];
     int32_t label = program_find(program, ROLE_INPUT, "label");
     int64_t labels = label < 0 ? leg->batch : shape_count(&program->tensors[label].shape);
-    double each = (double)leg->batch / (double)labels;
-    score->has_right = program_find(program, ROLE_OUTPUT, "right") >= 0;
-    for (int64_t step = first; step < first + count; step++) {
-        score->loss_sum += (double)lap->loss[step] * (double)leg->batch;
-        score->right_sum += (double)lap->right[step] * each;
-        score->samples += leg->batch;
+    const double each = leg->counted ? (double)leg->batch / (double)labels : 0;
+    for (int64_t step = from; step < to; step++) {
+        lap->sums[2 * step] = (double)lap->loss[step] * (double)leg->counted;
+        lap->sums[2 * step + 1] = (double)lap->right[step] * each;
     }
+}
+
+/* Adds what steps [from, to) gave on all workers. */
+static enum status add_scores(const struct lap *lap, int64_t from, int64_t to, struct score *score)
+{
+    if (lap_workers(lap) > 1)
+        TRY(comm_all_reduce(lap->comm, lap->sums + 2 * from, 2 * (size_t)(to - from), DTYPE_F64));
+    score->has_right = program_find(lap_program(lap), ROLE_OUTPUT, "right") >= 0;
+    for (int64_t step = from; step < to; step++) {
+        score->loss_sum += lap->sums[2 * step];
+        score->right_sum += lap->sums[2 * step + 1];
+        score->samples += lap->legs[step >= lap->legs[1].from].all;
+    }
+    return STATUS_OK;
 }
 
 /* So many steps: all of one program at once, or of several in turn. */
@@ -182,7 +261,8 @@ static enum status run_leg(const struct backend *backend, const struct leg *leg,
 enum status lap_run(struct lap *lap, int64_t steps, struct score *score)
 {
     const struct backend *backend = lap->engine->backend;
-    int64_t end = lap->steps - lap->step < steps ? lap->steps : lap->step + steps;
+    const int64_t first = lap->step;
+    const int64_t end = lap->steps - first < steps ? lap->steps : first + steps;
     while (lap->step < end) {
         const struct leg *leg = &lap->legs[lap->step >= lap->legs[1].from];
         if (lap->step >= lap->fetched || lap->fetches != lap->data.dataset->fetches)
@@ -190,9 +270,8 @@ enum status lap_run(struct lap *lap, int64_t steps, struct score *score)
         int64_t to = leg->to < end ? leg->to : end;
         int64_t count = (lap->fetched < to ? lap->fetched : to) - lap->step;
         TRY(run_leg(backend, leg, count));
-        if (score)
-            add_scores(lap, leg, lap->step, count, score);
+        sum_steps(lap, leg, lap->step, lap->step + count);
         lap->step += count;
     }
-    return STATUS_OK;
+    return score && end > first ? add_scores(lap, first, end, score) : STATUS_OK;
 }

@@ -2,10 +2,14 @@
  *
  * Whole batches are one program (or a few in turn, as the recipe has it); what is left over is a
  * second one with a smaller batch, on the same instance. A lap is run in as few calls as its user
- * likes: all at once, or some steps at a time to look at a clock in between. */
+ * likes: all at once, or some steps at a time to look at a clock in between.
+ *
+ * Workers that share a lap (`comm`) take the same batches in the same order, each its part of every
+ * one; scores are those of all of them. */
 #ifndef PRONY_TRAIN_LAP_H
 #define PRONY_TRAIN_LAP_H
 
+#include "core/comm.h"
 #include "data/dataset.h"
 #include "nn/network.h"
 #include "train/engine.h"
@@ -25,19 +29,27 @@ struct lap {
     const struct engine *engine;
     enum answering
         answering;         /* how its plans are prepared: steps, or calls where it has one step */
-    int64_t rows, steps;   /* of a whole lap */
+    struct comm *comm;     /* to the workers that share it; NULL: it is run alone */
+    bool sync_norm;        /* with batch-norm over the batch of all of them */
+    int64_t rows, steps;   /* of a whole lap, by all workers */
     int64_t step;          /* steps done of the current lap */
     struct lap_data data;  /* of the current lap, and … */
-    const uint32_t *order; /* … its rows */
+    const uint32_t *order; /* … its rows; of several workers, this one's */
+    uint32_t *own_order;   /* … which are here; NULL: it is run alone */
+    int64_t own_rows;      /* of the order */
     int64_t fetched;       /* the steps before this one have their rows there … */
     int64_t fetches;       /* … unless the data set has fetched others since */
     struct leg {
         struct recipe_step step; /* of no programs: there is no such leg */
         struct plan *plans[RECIPE_TURNS];
-        int64_t batch;
+        int64_t batch;    /* samples of a step here, and … */
+        int64_t counted;  /* … so many that count: a worker that gets none computes one in vain */
+        int64_t first;    /* the place of the first of them in the batch of all workers … */
+        int64_t all;      /* … and the samples of that */
         int64_t from, to; /* its steps of the lap */
     } legs[LAP_LEGS];     /* whole batches; the remainder */
     float *loss, *right;  /* [steps], one allocation, `loss`: what each step left behind */
+    double *sums;         /* [steps, 2]: loss and right answers, summed over the samples */
 };
 
 /* The program of whole batches; where there are several in turn, the one that takes the data. */
@@ -63,8 +75,8 @@ static inline double score_accuracy(const struct score *score)
     return score->right_sum / (double)score->samples;
 }
 
-/* Compiles and fuses the programs for laps over `rows` rows; options->batch is capped to them. What
- * the memory cannot hold is refused. */
+/* Compiles and fuses the programs for laps over `rows` rows; options->batch, of all workers, is
+ * capped to them. What the memory cannot hold is refused. */
 enum status lap_compile(struct lap *lap, const struct engine *engine, const struct network *network,
                         struct params *params, const struct compile_options *options, int64_t rows);
 /* Fuses what the device can fuse and makes the plans. */

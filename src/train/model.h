@@ -102,9 +102,6 @@ bool model_has_levels(const struct model *model, const struct dataset *dataset);
 enum status model_make_levels(const struct model *model, const struct dataset *dataset,
                               float **levels);
 
-/* The note of a saved file that has the network's text. */
-#define MODEL_NETWORK "network"
-
 /* A checkpoint: the parameters, all of the above and the course; or with NULL for a course the
  * parameters, classes and scaling alone: a finished network. */
 enum status model_save(struct model *model, const struct course *course, const char *path);

@@ -3,14 +3,16 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "core/pass/quantise.h"
 #include "nn/formats/onnx.h"
+#include "nn/formats/saved.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define NOTE_NETWORK MODEL_NETWORK
+#define NOTE_NETWORK SAVED_NETWORK
 #define NOTE_LOSS "loss"
 #define NOTE_RECIPE "recipe"
 #define NOTE_CLASSES "classes"
@@ -19,7 +21,7 @@
 #define NOTE_COLUMNS "columns"
 #define NOTE_TARGETS "targets"
 
-enum { NOTES_MOST = 8 };
+enum { NOTES_MOST = 9 };
 
 static void add_floats(struct json_writer *writer, const char *key, const float *values, int count)
 {
@@ -100,7 +102,7 @@ static void write_training(const struct model *model, const struct course *cours
 
 /* The notes of a file; those that are empty are left out. */
 struct notes {
-    struct text classes, normalisation, training, columns, targets;
+    struct text classes, normalisation, training, columns, targets, quantised;
     struct safetensors_note list[NOTES_MOST];
     size_t count;
 };
@@ -135,6 +137,9 @@ static enum status write_notes(const struct model *model, const struct course *c
     add_note(notes, NOTE_RECIPE, model->recipe);
     TRY(add_text(notes, NOTE_COLUMNS, &notes->columns));
     TRY(add_text(notes, NOTE_TARGETS, &notes->targets));
+    if (model->network->quantised)
+        quantisation_write(model->network->quantised, &notes->quantised);
+    TRY(add_text(notes, SAVED_QUANTISED, &notes->quantised));
     return add_text(notes, NOTE_TRAINING, &notes->training);
 }
 
@@ -145,6 +150,7 @@ static void free_notes(struct notes *notes)
     text_free(&notes->training);
     text_free(&notes->columns);
     text_free(&notes->targets);
+    text_free(&notes->quantised);
 }
 
 enum status model_save(struct model *model, const struct course *course, const char *path)
@@ -152,8 +158,8 @@ enum status model_save(struct model *model, const struct course *course, const c
     struct notes notes = {0};
     if (model->part)
         FAIL(STATUS_INPUT,
-             "%s: found a network with the weights that it learnt together with others, which %s "
-             "was loaded from; expected one that learnt alone; export writes it as ONNX",
+             "%s: found a network that learnt together with others, loaded from %s; expected one "
+             "that learnt alone; export writes it as ONNX",
              path, model->network->name);
     TRY(params_fill_new(&model->params));
     TRY(engine_download(&model->engine, &model->params));
@@ -313,8 +319,8 @@ static enum status check_network(const struct model *model, const struct safeten
         int line = differing_line(text, model->network->text, &at);
         size_t length = strcspn(at, "\n");
         FAIL(STATUS_INPUT,
-             "%s: found the weights of another network, where line %d is '%.*s', expected those "
-             "of %s as it is: name the network that has learnt them, or train this one",
+             "%s: found the weights of another network (line %d is '%.*s'), expected weights of "
+             "%s: name their network, or train this one",
              file->name, line, (int)(length < SHOWN ? length : SHOWN), at, model->network->name);
     }
     return STATUS_OK;
@@ -378,6 +384,7 @@ static enum status load(struct model *model, const struct safetensors *file)
     }
     TRY(params_fill_new(&model->params)); /* or they would be taken for new ones, later */
     TRY(safetensors_load(file, SAFETENSORS_WEIGHTS, &model->params));
+    TRY(quantise_check(&model->params, file->name));
     int32_t chains = rbm_chains(model->network, &model->params); /* it generates from there on */
     return chains < 0 ? STATUS_OK : safetensors_load_entry(file, &model->params, chains);
 }
@@ -393,8 +400,8 @@ enum status model_check_numbers(const struct model *model, const char *path)
         for (int64_t k = 0; weights && k < shape_count(&entry->shape); k++)
             if (isnan(values[k]) || (isinf(values[k]) && !model->network->given_count))
                 FAIL(STATUS_WRONG,
-                     "%s: found weights that are %s in '%s', expected numbers: the training that "
-                     "wrote them went astray; train again from the start with a lower --rate",
+                     "%s: found weights that are %s in '%s', expected numbers: their training "
+                     "diverged; train again from the start with a lower --rate",
                      path, isnan(values[k]) ? "no numbers" : "infinite", entry->name);
     }
     return STATUS_OK;

@@ -2,6 +2,7 @@
 #include "train/recipe.h"
 
 #include "base/text.h"
+#include "core/pass/quantise.h"
 #include "nn/emit.h"
 #include "nn/layer.h"
 #include "nn/optimiser.h"
@@ -153,8 +154,9 @@ static enum status compile_turn(struct recipe_emit *emit, const struct recipe_wa
     return status;
 }
 
-enum status recipe_compile(const struct network *network, struct params *params,
-                           const struct compile_options *options, struct recipe_step *out)
+/* In reals. */
+static enum status compile_real(const struct network *network, struct params *params,
+                                const struct compile_options *options, struct recipe_step *out)
 {
     struct recipe_emit emit = {.network = network, .options = options};
     *out = (struct recipe_step){0};
@@ -178,6 +180,54 @@ enum status recipe_compile(const struct network *network, struct params *params,
         out->count++;
     }
     return STATUS_OK;
+}
+
+/* The parameters that came with a quantised network. */
+static enum status give_raw(const struct network *network, struct params *params)
+{
+    for (int32_t g = 0; g < network->given_count; g++) {
+        const struct given *given = &network->given[g];
+        int32_t entry = params_find(params, given->name);
+        if (entry < 0 || params->entries[entry].dtype != given->dtype ||
+            shape_count(&params->entries[entry].shape) != given->count)
+            FAIL(STATUS_INPUT, "%s: found '%s', which its quantised form does not have so",
+                 network->name, given->name);
+        params->entries[entry].raw = given->raw ? given->raw : given->values;
+    }
+    return STATUS_OK;
+}
+
+/* In 8 bits: the reals are compiled without values, for their program. */
+static enum status compile_quantised(const struct network *network, struct params *params,
+                                     const struct compile_options *options, struct recipe_step *out)
+{
+    struct params reals;
+    struct program *small = NULL;
+    if (options->use != USE_INFERENCE && options->use != USE_EVALUATION)
+        FAIL(STATUS_INPUT,
+             "%s: found a network in 8 bits, expected its fp32 form: train that, then quantise it",
+             network->name);
+    params_init(&reals, params->real);
+    reals.bare = true;
+    enum status status = compile_real(network, &reals, options, out);
+    if (status == STATUS_OK)
+        status = quantise(out->programs[0], network->quantised, NULL, params, NULL, &small);
+    if (status == STATUS_OK)
+        status = give_raw(network, params);
+    recipe_free(out);
+    params_free(&reals);
+    if (status != STATUS_OK) {
+        program_free(small);
+        return status;
+    }
+    *out = (struct recipe_step){.count = 1, .programs = {small}};
+    return STATUS_OK;
+}
+
+enum status recipe_compile(const struct network *network, struct params *params,
+                           const struct compile_options *options, struct recipe_step *out)
+{
+    return (network->quantised ? compile_quantised : compile_real)(network, params, options, out);
 }
 
 enum status recipe_compile_stages(const struct network *network, struct params *params,

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "core/binding.h"
+#include "train/agree.h"
 
 #include <string.h>
 
@@ -45,6 +46,7 @@ static enum status compile_validation(struct trainer *trainer, const struct comp
              trainer->dataset->name);
     if (!rows)
         return STATUS_OK;
+    trainer->validate.comm = trainer->comm;
     TRY(lap_compile(&trainer->validate, &trainer->model->engine, trainer->model->network, params,
                     test, rows));
     if (course->until_accuracy > 0 &&
@@ -78,12 +80,29 @@ static int64_t stage_rows(const struct trainer *trainer, int32_t stage)
                                                       : trainer->split.train_count;
 }
 
+/* Is there a sample of every batch for each worker? Of the last batch, which may be small, there
+ * need not be. */
+static enum status check_workers(const struct trainer *trainer, int64_t rows)
+{
+    const int workers = trainer->comm ? trainer->comm->size : 1;
+    const int64_t batch = trainer->course.batch < rows ? trainer->course.batch : rows;
+    if (batch < workers)
+        FAIL(STATUS_INPUT,
+             "%s: found %d workers and batches of %lld samples, expected at least one sample for "
+             "each: --batch %d or more, or --workers %lld",
+             trainer->dataset->name, workers, (long long)batch, workers, (long long)batch);
+    return STATUS_OK;
+}
+
 static enum status compile_stage(struct trainer *trainer, int32_t stage)
 {
     struct model *model = trainer->model;
     struct compile_options options =
         model_compile_options(model, USE_TRAINING, trainer->course.batch);
     options.stage = trainer->stage = stage;
+    trainer->train.comm = trainer->comm;
+    trainer->train.sync_norm = trainer->sync_norm;
+    TRY(check_workers(trainer, stage_rows(trainer, stage)));
     TRY(lap_compile(&trainer->train, &model->engine, model->network, &model->params, &options,
                     stage_rows(trainer, stage)));
     if (stage < trainer->traits.stages - 1)
@@ -101,6 +120,7 @@ static enum status compile(struct trainer *trainer)
     TRY(compile_stage(trainer, stage_of(trainer)));
     TRY(compile_validation(trainer, &test));
     if (trainer->split.test_count) {
+        trainer->test.comm = trainer->comm;
         TRY(lap_compile(&trainer->test, &model->engine, model->network, params, &test,
                         trainer->split.test_count));
         TRY(model_check_targets(model, lap_program(&trainer->test), trainer->dataset));
@@ -126,8 +146,8 @@ static enum status check_stages(const struct trainer *trainer)
     int64_t before = (int64_t)(traits->stages - 1) * traits->stage_epochs;
     if (trainer->course.epochs <= before)
         FAIL(STATUS_INPUT,
-             "%s: found %lld epochs, expected more than the %lld that its first %d stages take, %d "
-             "each: --epochs %lld, or fewer for each, as in --recipe dbn:pretrain=1",
+             "%s: found %lld epochs, expected more than the %lld of its first %d stages (%d each): "
+             "--epochs %lld, or shorter stages, as --recipe dbn:pretrain=1",
              trainer->model->network->name, (long long)trainer->course.epochs, (long long)before,
              traits->stages - 1, traits->stage_epochs, (long long)before + 1);
     return STATUS_OK;
@@ -140,7 +160,7 @@ static enum status check_held_out(const struct trainer *trainer)
     if (trainer->traits.rivals && course->validate_share > 0)
         FAIL(STATUS_INPUT,
              "%s: found rows to hold out (--validate, --until, --patience), expected none: the "
-             "loss of a gan says which of its sides is ahead, so that its lowest is no best epoch",
+             "loss of a gan compares its two sides, so no epoch is best",
              trainer->model->network->name);
     return STATUS_OK;
 }
@@ -172,11 +192,11 @@ static enum status take_data(struct trainer *trainer, const char *resume)
     TRY(check_stages(trainer));
     TRY(check_held_out(trainer));
     if (trainer->traits.targets && !dataset->labels && !dataset->numbers)
-        FAIL(
-            STATUS_INPUT,
-            "%s: found no labels, expected some to learn from: a label column, or --labels FILE; or "
-            "a recipe that needs none, as --recipe autoencoder",
-            dataset->name);
+        FAIL(STATUS_INPUT,
+             "%s: found no labels, expected some to learn from: a label column, or --labels FILE; "
+             "or "
+             "a recipe that needs none, as --recipe autoencoder",
+             dataset->name);
     if (trainer->traits.classes && (!dataset->labels || dataset->label_columns != 1))
         FAIL(STATUS_INPUT, "%s: found no class of each row, expected one: %s learns on a condition",
              dataset->name, model->network->name);
@@ -187,8 +207,8 @@ static enum status take_data(struct trainer *trainer, const char *resume)
     TRY(dataset_hash(dataset, &hash));
     if (resume && course->data != hash)
         FAIL(STATUS_INPUT,
-             "%s: found the training on other data, expected that on %s as it is now: name the "
-             "data that it began with, or train without --resume",
+             "%s: found a training on other data than %s as it is now: name the data that it began "
+             "with, or train without --resume",
              resume, dataset->name);
     course->data = hash;
     const struct split_options options = {.test_share = course->test_share,
@@ -250,6 +270,31 @@ static enum status check_course(const struct trainer *trainer, const char *resum
     return STATUS_OK;
 }
 
+/* What follows from the same command on the same files. */
+static enum status agree_on_training(const struct trainer *trainer)
+{
+    const struct model *model = trainer->model;
+    const struct course *course = &trainer->course;
+    struct device_info device = {0};
+    uint64_t settings = agree_hash(0, &course->epochs, sizeof course->epochs);
+    settings = agree_hash(settings, &course->batch, sizeof course->batch);
+    settings = agree_hash(settings, &course->epoch, sizeof course->epoch);
+    settings = agree_hash(settings, &course->step, sizeof course->step);
+    settings = agree_hash(settings, &model->params.control, sizeof model->params.control);
+    settings = agree_hash_text(settings, model->optimiser);
+    settings = agree_hash_text(settings, model->schedule);
+    settings = agree_hash_text(settings, model->recipe);
+    model->engine.backend->describe(model->engine.device, &device);
+    const struct agreement things[] = {
+        {"backend", agree_hash_text(0, model->engine.backend->name)},
+        {"instructions (--isa)", agree_hash_text(0, device.isa)},
+        {"data", course->data},
+        {"settings", settings},
+        {"network or its parameters", agree_hash_params(&model->params)},
+    };
+    return agree(trainer->comm, things, sizeof things / sizeof *things);
+}
+
 static enum status open_trainer(struct trainer *trainer, const struct trainer_options *options,
                                 const struct safetensors *file)
 {
@@ -268,6 +313,9 @@ static enum status open_trainer(struct trainer *trainer, const struct trainer_op
         TRY(safetensors_load(file, SAFETENSORS_CHECKPOINT, params));
         TRY(model_check_numbers(trainer->model, options->resume));
     }
+    TRY(params_fill_new(params));
+    if (trainer->comm)
+        TRY(agree_on_training(trainer));
     TRY(engine_attach(engine, params));
     TRY(lap_prepare(&trainer->train, engine));
     TRY(lap_prepare(&trainer->validate, engine));
@@ -286,6 +334,8 @@ enum status trainer_open(struct model *model, struct dataset *dataset,
     model->part = false; /* what goes on learning alone does so as any network */
     trainer->model = model;
     trainer->dataset = dataset;
+    trainer->comm = options->comm;
+    trainer->sync_norm = options->sync_norm;
     trainer->course = options->course;
     trainer->course.epoch = trainer->course.step = 0;
     trainer->course.score = (struct score){0};
@@ -401,9 +451,8 @@ enum status trainer_tell_left_out(const struct trainer *trainer)
     struct params *params = &trainer->model->params;
     TRY(engine_download(&trainer->model->engine, params));
     if (params->control.left_out)
-        log_warning("%llu of %llu updates were left out: their gradients are beyond the numbers of "
-                    "fp16, however the loss is scaled; data of smaller numbers or --precision bf16 "
-                    "help",
+        log_warning("%llu of %llu updates were left out, since fp16 cannot hold their gradients at "
+                    "any loss scale; smaller data or --precision bf16 help",
                     (unsigned long long)params->control.left_out,
                     (unsigned long long)params->control.step);
     return STATUS_OK;

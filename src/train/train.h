@@ -6,7 +6,11 @@
  * saved one would have.
  *
  * With rows held out, each epoch ends with a look at them: the weights after the best one are kept
- * (in the state "best.…", so that they are saved too), and the training may stop early. */
+ * (in the state "best.…", so that they are saved too), and the training may stop early.
+ *
+ * Several workers may train together (comm): each takes its part of every batch, and gradients are
+ * averaged, so that all have the same weights after every step, those that one would have but for
+ * rounding. Whatever is called of one of them is called of all: open, run, test. */
 #ifndef PRONY_TRAIN_TRAIN_H
 #define PRONY_TRAIN_TRAIN_H
 
@@ -17,14 +21,19 @@ struct trainer_options {
     struct course course; /* how to train; its progress is ignored */
     const char *resume;   /* a file of model_save: its training is gone on with, but for epochs
                              when course.epochs is not 0; or NULL */
+    struct comm *comm;    /* to the workers that train together, each of which opens such a trainer;
+                             NULL: it trains alone */
+    bool sync_norm;       /* their batch-norm sees the batch of all, not each its own samples */
 };
 
 struct trainer {
     struct model *model;     /* not owned, and … */
-    struct dataset *dataset; /* … neither is this */
-    struct course course;    /* with its progress; course.score is of the epoch's steps so far */
-    struct score epoch;      /* of the last whole epoch; samples is 0 before */
-    struct score held_out;   /* after it */
+    struct dataset *dataset; /* … neither is this … */
+    struct comm *comm;       /* … nor this */
+    bool sync_norm;
+    struct course course;  /* with its progress; course.score is of the epoch's steps so far */
+    struct score epoch;    /* of the last whole epoch; samples is 0 before */
+    struct score held_out; /* after it */
     struct recipe_traits traits;
     int32_t stage; /* of the recipe, from 0, that `train` is for */
     struct split split;

@@ -272,8 +272,9 @@ ON_QUICK_BACKENDS(refuses_what_contradicts_a_recipe)
                   "kind.net:8:1: found a sigmoid before the loss binary_cross_entropy");
     check_refused(rig, GAN("recipe gan\n", "dense 1\nloss mse\n"), NULL,
                   "kind.net:8:1: found the loss mse, expected none");
-    check_refused(rig, GAN("recipe gan\n", "dense 1\nnetwork third\ninput 2\ndense 1\n"), NULL,
-                  "kind.net:8:1: found the network 'third', expected only the recipe's gan");
+    check_refused(
+        rig, GAN("recipe gan\n", "dense 1\nnetwork third\ninput 2\ndense 1\n"), NULL,
+        "kind.net:8:1: found the network 'third', expected only the networks of the recipe gan");
     check_refused(rig, GAN("", "recipe gan\ndense 1\n"), NULL,
                   "kind.net:6:1: found the recipe gan behind a line 'network', expected it before");
     check_refused(rig, "input 4\ndense 1\nsigmoid\nloss binary_cross_entropy\n", NULL,
@@ -299,13 +300,13 @@ ON_QUICK_BACKENDS(refuses_what_contradicts_a_recipe)
     check_refused(rig,
                   "input 4\nrecipe dbn\ndense 4\nsigmoid\ndropout 0.1\ndense 4\nsigmoid\n"
                   "dense 2\n",
-                  NULL, "kind.net:5:1: found dropout between the machines of a dbn");
+                  NULL, "kind.net:5:1: found dropout in a dbn");
     check_refused(rig,
                   "input 4\nrecipe dbn\ndense 4\nsigmoid\nbatch_norm\ndense 4\nsigmoid\n"
                   "dense 2\n",
-                  NULL, "kind.net:5:1: found batch_norm between the machines of a dbn");
+                  NULL, "kind.net:5:1: found batch_norm in a dbn");
     check_refused(rig, "input 4\nrecipe dbn\na = dense 4\nsigmoid\ndense 4 < a\nsigmoid\ndense 2\n",
-                  NULL, "kind.net:5:1: found a machine of a dbn that reads another layer");
+                  NULL, "kind.net:5:1: found a layer with '<' in a dbn");
 }
 
 /* Behind the last machine there may be anything, also a sigmoid for the outputs. */

@@ -51,16 +51,14 @@ static enum status refuse_between(const struct network *network, int32_t first, 
     const struct layer *layer = &network->layers[first];
     if (first == next)
         FAIL(STATUS_INPUT,
-             "%s:%d:%d: found a machine of a dbn that reads another layer than the one before it, "
-             "expected 'dense UNITS' without '<': it could not be learnt as a Boltzmann machine",
+             "%s:%d:%d: found a layer with '<' in a dbn, expected 'dense UNITS': each machine "
+             "reads the layer before it",
              network->name, layer->line, layer->column);
-    FAIL(
-        STATUS_INPUT,
-        "%s:%d:%d: found %s between the machines of a dbn, expected 'dense UNITS' and 'sigmoid' in "
-        "turn up to line %d: what stands between them cannot be learnt as a Boltzmann machine; "
-        "leave it out, or put it behind the last",
-        network->name, layer->line, layer->column, layer->kind->name,
-        network->layers[next + 1].line);
+    FAIL(STATUS_INPUT,
+         "%s:%d:%d: found %s in a dbn, expected 'dense UNITS' and 'sigmoid' in turn up to line %d: "
+         "remove it, or put it behind them",
+         network->name, layer->line, layer->column, layer->kind->name,
+         network->layers[next + 1].line);
 }
 
 /* A machine that something else stands before is not learnt as one: whoever wrote it should know.

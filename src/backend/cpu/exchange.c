@@ -1,0 +1,83 @@
+/* exchange.c: see exchange.h. */
+#include "backend/cpu/exchange.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+
+/* Pieces that a step can have on their way: at most one for each operand. */
+static int32_t count_pieces(const struct program *program)
+{
+    int32_t count = 0;
+    for (int32_t o = 0; o < program->op_count; o++)
+        if (program->ops[o].kind == OP_all_reduce)
+            count += program->ops[o].inputs;
+    return count;
+}
+
+enum status exchange_open(struct exchange *exchange, const struct program *program,
+                          const struct plan_options *options, struct arena *arena)
+{
+    const int32_t pieces = count_pieces(program);
+    if (!pieces || options->dry)
+        return STATUS_OK;
+    if (!options->comm)
+        FAIL(STATUS_INPUT, "the program '%s' communicates, but its plan was given no comm",
+             program->name);
+    *exchange = (struct exchange){
+        .comm = options->comm, .queue = options->queue, .traffic = options->traffic};
+    NEED(exchange->sent = arena_array(arena, (size_t)pieces, sizeof *exchange->sent));
+    return STATUS_OK;
+}
+
+static void keep_failure(struct exchange *exchange, enum status status)
+{
+    if (status == STATUS_OK || exchange->status != STATUS_OK)
+        return;
+    exchange->status = status;
+    snprintf(exchange->message, sizeof exchange->message, "%s", status_message());
+}
+
+void exchange_start(struct exchange *exchange, void *data, size_t count, enum dtype dtype)
+{
+    uint64_t ticket = 0;
+    if (exchange->status != STATUS_OK)
+        return;
+    const uint64_t start_ns = clock_ns();
+    keep_failure(exchange, exchange->queue
+                               ? comm_start(exchange->queue, data, count, dtype, &ticket)
+                               : comm_all_reduce(exchange->comm, data, count, dtype));
+    exchange->sent[exchange->sent_count++] = (struct sent){data, ticket};
+    exchange->waited_ns += exchange->queue ? 0 : clock_ns() - start_ns;
+    if (exchange->traffic)
+        exchange->traffic->bytes += count * dtype_bytes(dtype);
+}
+
+void exchange_wait(struct exchange *exchange, const void *data)
+{
+    if (!exchange->queue || exchange->status != STATUS_OK)
+        return;
+    const uint64_t start_ns = clock_ns();
+    for (int32_t i = 0; i < exchange->sent_count; i++)
+        if (exchange->sent[i].data == data)
+            keep_failure(exchange, comm_wait(exchange->queue, exchange->sent[i].ticket));
+    exchange->waited_ns += clock_ns() - start_ns;
+}
+
+enum status exchange_end(struct exchange *exchange)
+{
+    const enum status status = exchange->status;
+    const uint64_t busy_ns = exchange->queue ? comm_queue_busy_ns(exchange->queue) : 0;
+    const uint64_t busy = busy_ns - exchange->busy_ns;
+    if (exchange->traffic) {
+        exchange->traffic->waited_ns += exchange->waited_ns;
+        exchange->traffic->hidden_ns += busy > exchange->waited_ns ? busy - exchange->waited_ns : 0;
+    }
+    exchange->busy_ns = busy_ns;
+    exchange->waited_ns = 0;
+    exchange->sent_count = 0;
+    exchange->status = STATUS_OK;
+    if (status != STATUS_OK)
+        FAIL(status, "%s", exchange->message);
+    return STATUS_OK;
+}

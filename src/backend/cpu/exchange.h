@@ -1,0 +1,35 @@
+/* exchange.h: what a plan needs to carry out all_reduce and wait: the comm, what is on its way, the
+ * first failure. Kernels return nothing, so a failure is kept here, and run reports it. */
+#ifndef PRONY_BACKEND_CPU_EXCHANGE_H
+#define PRONY_BACKEND_CPU_EXCHANGE_H
+
+#include "base/arena.h"
+#include "core/backend.h"
+#include "core/comm.h"
+
+struct exchange {
+    struct comm *comm;        /* NULL: there is nothing to exchange */
+    struct comm_queue *queue; /* NULL: a sum is complete when the op that begins it is done */
+    struct traffic *traffic;  /* or NULL */
+    struct sent {
+        const void *data;
+        uint64_t ticket;
+    } * sent; /* what is on its way */
+    int32_t sent_count;
+    uint64_t waited_ns, busy_ns; /* in this step; of the queue, before it */
+    enum status status;
+    char message[500];
+};
+
+/* A program that communicates needs a comm. */
+enum status exchange_open(struct exchange *exchange, const struct program *program,
+                          const struct plan_options *options, struct arena *arena);
+
+/* Begins to add up `count` numbers over the ranks. After a failure it does nothing. */
+void exchange_start(struct exchange *exchange, void *data, size_t count, enum dtype dtype);
+/* Until what lies at `data` is summed. */
+void exchange_wait(struct exchange *exchange, const void *data);
+/* A step is done: adds up what it took; the first failure, if there was one. */
+enum status exchange_end(struct exchange *exchange);
+
+#endif

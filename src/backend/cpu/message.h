@@ -1,0 +1,41 @@
+/* message.h: what send and receive ops of a plan say to other ranks.
+ *
+ * A send copies the tensor and begins; the message moves while the comm waits for anything, and is
+ * finished before the next one from the same place, or when the plan is synchronised. So two stages
+ * that send to each other never wait for each other. */
+#ifndef PRONY_BACKEND_CPU_MESSAGE_H
+#define PRONY_BACKEND_CPU_MESSAGE_H
+
+#include "core/comm.h"
+#include "core/program.h"
+
+/* All of a plan. */
+struct messages {
+    struct comm *comm;    /* or NULL */
+    struct message *list; /* slots × ops: those of send and receive; NULL: it has none */
+    size_t count;
+    enum status failed; /* what the first came to that failed: kernels return nothing */
+};
+
+/* One op in one slot. */
+struct message {
+    struct messages *all;
+    int peer;
+    size_t bytes;
+    char *staged; /* of a send: its copy */
+    bool under_way;
+    struct comm_transfer transfer;
+};
+
+void message_send(struct message *message, const void *data);
+void message_receive(struct message *message, void *data);
+
+/* Makes a place for each message of each slot, with room for what a send copies. */
+enum status messages_make(struct messages *messages, struct arena *arena,
+                          const struct program *program, int slots);
+/* Waits for all sends: nobody else brings them on their way. */
+void messages_finish(struct messages *messages);
+/* What went wrong first. */
+enum status messages_failure(const struct messages *messages);
+
+#endif

@@ -1,0 +1,41 @@
+/* rank_plan.h: one rank's program of a split (core/pass/split_ranks.h) at work: its parameters on a
+ * device, its plan, its data. */
+#ifndef PRONY_TRAIN_RANK_PLAN_H
+#define PRONY_TRAIN_RANK_PLAN_H
+
+#include "core/pass/split_ranks.h"
+#include "train/engine.h"
+
+struct rank_plan {
+    struct engine *engine;
+    struct split_ranks split;
+    struct split_rank *own;
+    struct program *program; /* its own, fused */
+    struct plan *plan;
+};
+
+/* Takes over the split, in which the comm's rank has values of its own: those that `whole` has, or
+ * where they are bare those it starts from, by the seed of the control block. The engine is open
+ * and has no parameters yet. */
+enum status rank_plan_open(struct rank_plan *rank, struct engine *engine, struct split_ranks *split,
+                           const struct params *whole, struct comm *comm, int slots);
+void rank_plan_close(struct rank_plan *rank); /* before its engine; zeroed is fine */
+
+/* Rows of a tensor, by its name. */
+struct named_view {
+    enum role role;
+    const char *name;
+    void *data;
+    int64_t rows;
+};
+/* Binds those of the views that this rank loads or stores. The order must be given: samples have
+ * the same numbers on all ranks. */
+enum status rank_plan_bind(struct rank_plan *rank, const struct named_view *views, int32_t count,
+                           const struct binding *rest);
+/* Copies the parameters back, to rank->own->params. */
+enum status rank_plan_download(struct rank_plan *rank);
+/* Brings the parameters of all ranks together on rank 0, in `whole`; all of them call it, after
+ * rank_plan_download. */
+enum status rank_plan_gather(struct rank_plan *rank, struct comm *comm, struct params *whole);
+
+#endif
