@@ -16,6 +16,7 @@
 #include "base/machine/cpu.h"
 #include "base/pool.h"
 #include "base/status.h"
+#include "core/comm.h"
 #include "core/control.h"
 #include "core/device_info.h"
 #include "core/observer.h"
@@ -25,6 +26,9 @@
 struct device;
 struct instance;
 struct plan;
+struct comm;
+struct comm_queue;
+struct traffic;
 
 struct device_options {
     int threads; /* 0: as many as there are cores */
@@ -52,6 +56,17 @@ struct plan_options {
     bool dry;  /* only answers explain: takes no memory, cannot run */
     struct observer observer;
     enum answering answering;
+    /* Carry out the program's communication, and outlive the plan. NULL: it has none … */
+    struct comm *comm;
+    struct comm_queue *queue; /* … or, of the queue, none goes on beside the computation */
+    struct traffic *traffic;  /* is added to by run; or NULL */
+};
+
+/* What communication took. */
+struct traffic {
+    uint64_t waited_ns; /* in which nothing was computed */
+    uint64_t hidden_ns; /* beside the computation */
+    uint64_t bytes;     /* that were given to be summed */
 };
 
 /* Rows of one bound tensor, in host memory, for as long as the binding lives. */
@@ -104,7 +119,7 @@ struct explanation {
  * number is raised by hand; the others change by themselves when an op or an attribute comes. */
 enum {
     BACKEND_ABI =
-        13 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
+        15 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
 };
 
 struct backend {

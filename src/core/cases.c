@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 #include "core/ops.h"
+#include "core/requantise.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -155,7 +156,36 @@ static uint32_t integer_range(const struct op_case *op_case, const char *name)
         return (uint32_t)strtoul(size_text(op_case, "v"), NULL, 10);
     if (!strcmp(name, "count")) /* of steps: rates decay with them */
         return 100;
+    if (!strcmp(name, "multiplier"))
+        return REQUANTISE_ONE;
+    if (!strcmp(name, "shift"))
+        return 8;
+    if (case_is_exact(op_case->kind)) /* sums, and what they begin with */
+        return 40000;
     return 1000;
+}
+
+/* The least value an integer operand may have. Those of int8 ops make results of all sizes. */
+static int64_t integer_least(const struct op_case *op_case, const struct entry *entry,
+                             const char *name)
+{
+    if (entry->dtype == DTYPE_I8)
+        return -INT8_WEIGHT_MOST;
+    if (entry->dtype == DTYPE_U8 || !case_is_exact(op_case->kind))
+        return 0;
+    return !strcmp(name, "multiplier") ? REQUANTISE_ONE : !strcmp(name, "shift") ? 37 : -20000;
+}
+
+static void fill_integer(const struct op_case *op_case, const struct entry *entry, const char *name,
+                         struct rng_key key, uint32_t i, void *data)
+{
+    int64_t least = integer_least(op_case, entry, name);
+    uint32_t range = integer_range(op_case, name);
+    if (entry->dtype == DTYPE_I32)
+        ((int32_t *)data)[i] = (int32_t)(least + rng_below(key, 0, i, range));
+    else
+        ((uint8_t *)data)[i] =
+            (uint8_t)(least + rng_below(key, 0, i, entry->dtype == DTYPE_U8 ? 256 : 255));
 }
 
 static void fill_input(const struct op_case *op_case, struct params *params, int32_t index,
@@ -164,15 +194,16 @@ static void fill_input(const struct op_case *op_case, struct params *params, int
     const struct entry *entry = &params->entries[index];
     void *data = params_data(params, index);
     struct rng_key key = {.seed = seed, .stream = (uint32_t)index};
-    bool unit = op_case->kind == OP_divide || op_case->kind == OP_divide_grad ||
-                strstr(op_case->attributes, "=sqrt") ||
-                strstr(op_case->attributes, "=reciprocal") || strstr(op_case->attributes, "=log") ||
-                has_word("p variance saved_scale base target squares step size", name);
+    bool unit =
+        op_case->kind == OP_divide || op_case->kind == OP_divide_grad ||
+        strstr(op_case->attributes, "=sqrt") || strstr(op_case->attributes, "=reciprocal") ||
+        strstr(op_case->attributes, "=log") ||
+        has_word("p variance batch_variance saved_scale base target squares step size", name);
     for (uint32_t i = 0, n = (uint32_t)shape_count(&entry->shape); i < n; i++) {
         float u = rng_uniform(key, 0, i);
         float value = unit ? 0.02f + 0.96f * u : 2 * u - 1;
-        if (entry->dtype == DTYPE_I32)
-            ((int32_t *)data)[i] = (int32_t)rng_below(key, 0, i, integer_range(op_case, name));
+        if (dtype_is_integer(entry->dtype))
+            fill_integer(op_case, entry, name, key, i, data);
         else if (entry->dtype == DTYPE_F64)
             ((double *)data)[i] = (double)value;
         else
@@ -180,10 +211,14 @@ static void fill_input(const struct op_case *op_case, struct params *params, int
     }
 }
 
+enum { UNWRITTEN = 0x5a }; /* each byte of an integer that is only written */
+
 static void fill_value(struct params *params, int32_t index, float value)
 {
     const struct entry *entry = &params->entries[index];
     void *data = params_data(params, index);
+    if (dtype_is_integer(entry->dtype))
+        memset(data, UNWRITTEN, (size_t)entry->bytes);
     for (int64_t i = 0, n = shape_count(&entry->shape); i < n; i++)
         if (entry->dtype == DTYPE_F64)
             ((double *)data)[i] = (double)value;
@@ -200,10 +235,12 @@ static bool is_matrix(const struct op_case *op_case, const char *name)
     switch (op_case->kind) {
     case OP_dense:
     case OP_dense_t:
-    case OP_dense_sgd: return !strcmp(name, "w");
+    case OP_dense_sgd:
+    case OP_dense_int8: return !strcmp(name, "w");
     case OP_dense_update: return has_word("w direction size", name);
     case OP_outer: return !strcmp(name, "dw");
     case OP_conv:
+    case OP_conv_int8:
     case OP_conv_fused:
     case OP_conv_t:
     case OP_conv_dw:
@@ -214,13 +251,27 @@ static bool is_matrix(const struct op_case *op_case, const char *name)
     }
 }
 
+/* Of an operand; where its row allows any, the case says which: "y:u8". */
+static enum dtype type_of(const struct op_case *op_case, const struct operand_row *row,
+                          enum dtype real)
+{
+    char typed[2 * OPS_WORD];
+    for (int type = 0; type < DTYPE_COUNT; type++) {
+        snprintf(typed, sizeof typed, "%s:%s", row->name, dtype_name((enum dtype)type));
+        if (has_word(op_case->sizes, typed))
+            return (enum dtype)type;
+    }
+    dtype_parse(row->dtype, &real);
+    return real;
+}
+
 /* One operand in memory of its own, filled, a guard behind it. */
 static enum status declare_operand(const struct op_case *op_case, struct params *params,
                                    const struct operand_row *row, int part, const char *name,
                                    bool output, uint64_t seed, int32_t *entry)
 {
     struct init zero = {.kind = INIT_ZERO};
-    enum dtype dtype = strcmp(row->dtype, "i32") ? params->real : DTYPE_I32;
+    enum dtype dtype = type_of(op_case, row, params->real);
     char guard[2 * OPS_WORD];
     int32_t guard_entry;
     TRY(params_declare(params, name, ROLE_STATE, dtype, shape_of(op_case, row, part), zero, entry));
@@ -312,6 +363,8 @@ static double value_at(const struct params *params, int32_t entry, int64_t i)
     switch (params->entries[entry].dtype) {
     case DTYPE_F64: return ((const double *)data)[i];
     case DTYPE_I32: return (double)((const int32_t *)data)[i];
+    case DTYPE_I8: return (double)((const int8_t *)data)[i];
+    case DTYPE_U8: return (double)((const uint8_t *)data)[i];
     default: return (double)((const float *)data)[i];
     }
 }
@@ -347,9 +400,23 @@ double case_tolerance(const char *precision)
     return 3e-6;
 }
 
-enum status case_compare(const struct params *found, const struct params *expected,
-                         double tolerance, double *error)
+bool case_is_exact(enum op_kind kind)
 {
+    for (int side = 0; side < 2; side++)
+        if (strstr(ops_side(kind, side == 1), "8["))
+            return true;
+    return kind == OP_dequantise || kind == OP_argmax;
+}
+
+enum dtype case_oracle(enum op_kind kind)
+{
+    return case_is_exact(kind) ? DTYPE_F32 : DTYPE_F64;
+}
+
+enum status case_compare(const struct op_case *op_case, const struct params *found,
+                         const struct params *expected, double tolerance, double *error)
+{
+    bool exact = case_is_exact(op_case->kind);
     static const double NEAR_0 = 1e-7; /* there it is absolute */
     *error = 0;
     for (int32_t e = 0; e < found->count; e++) {
@@ -359,6 +426,8 @@ enum status case_compare(const struct params *found, const struct params *expect
             continue;
         if (text_starts(name, "guard ") && most > 0)
             FAIL(STATUS_WRONG, "it writes beyond the end of '%s'", name + strlen("guard "));
+        if (exact && most > 0)
+            FAIL(STATUS_WRONG, "'%s' differs by %g, expected the same bits", name, most);
         *error = fmax(*error, most / (size + NEAR_0 / tolerance));
         if (!(most <= tolerance * size + NEAR_0))
             FAIL(STATUS_WRONG, "'%s' differs by %g where the largest value is %g", name, most,

@@ -29,10 +29,16 @@ enum status case_program(const struct op_case *op_case, uint64_t seed, struct pa
  * thousand products, relative to the largest value. */
 double case_tolerance(const char *precision);
 
-/* Are these the results of the case, where `expected` has them in double precision? STATUS_WRONG
- * names the operand that differs by more than `tolerance`, or that was written beyond its end.
- * *error is the largest difference, relative to the largest value of its operand. */
-enum status case_compare(const struct params *found, const struct params *expected,
-                         double tolerance, double *error);
+/* Ops over numbers of 8 bits (docs/quantisation.md): every backend gives the same bits as the
+ * reference. */
+bool case_is_exact(enum op_kind kind);
+/* The precision of the reference that results are compared with. */
+enum dtype case_oracle(enum op_kind kind);
+
+/* Are these the results of the case, where `expected` has them in the oracle's precision?
+ * STATUS_WRONG names the operand that differs by more than `tolerance`, or that was written beyond
+ * its end. *error is the largest difference, relative to the largest value of its operand. */
+enum status case_compare(const struct op_case *op_case, const struct params *found,
+                         const struct params *expected, double tolerance, double *error);
 
 #endif

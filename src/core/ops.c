@@ -160,7 +160,8 @@ static bool dtype_fits(const char *wanted, enum dtype dtype, enum dtype real)
 {
     if (!strcmp(wanted, "any"))
         return true;
-    return dtype == (strcmp(wanted, "i32") ? real : DTYPE_I32);
+    dtype_parse(wanted, &real); /* none is named: it stays the program's */
+    return dtype == real;
 }
 
 static enum status check_operand(const struct program *program, const struct op *op,

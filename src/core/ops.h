@@ -8,7 +8,7 @@
 enum { OPS_WORD = 24 };
 struct operand_row {
     char name[OPS_WORD];
-    char dtype[OPS_WORD]; /* "", "i32", "any" */
+    char dtype[OPS_WORD]; /* "", "i32", "i8", "u8", "any" */
     bool optional, many, has_dims;
     const char *dims; /* after '[', up to ']' */
 };

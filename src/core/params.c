@@ -136,6 +136,10 @@ enum status params_fill_new(struct params *params)
 {
     for (; params->filled < params->count; params->filled++) {
         const struct entry *e = &params->entries[params->filled];
+        if (e->raw) {
+            memcpy(params_data(params, params->filled), e->raw, (size_t)e->bytes);
+            continue;
+        }
         if (e->given) {
             fill_given(e, params_data(params, params->filled));
             continue;

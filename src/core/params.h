@@ -20,6 +20,7 @@ struct entry {
     struct shape shape;
     struct init init;
     const float *given; /* what it starts from instead of `init`; or NULL */
+    const void *raw;    /* the same as bytes of its own type; or NULL */
     bool fixed;         /* a parameter that stays as it is: it has no gradient */
     bool matrix;        /* a weight that only products and updates touch, [in][out], or that only
                            convolutions of one group and updates touch, [out][in][h][w]: a device may keep

@@ -1,8 +1,8 @@
 /* registry.c: built-in backends, and plugins found beside the executable. */
 #include "core/registry.h"
 
+#include "base/load/trust.h"
 #include "base/text.h"
-#include "base/trust.h"
 
 #include <assert.h>
 #include <dirent.h>

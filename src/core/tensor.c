@@ -2,14 +2,14 @@
 #include "core/tensor.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const struct {
     const char *name;
     size_t bytes;
 } dtypes[DTYPE_COUNT] = {
-    [DTYPE_F32] = {"f32", 4},
-    [DTYPE_F64] = {"f64", 8},
-    [DTYPE_I32] = {"i32", 4},
+    [DTYPE_F32] = {"f32", 4}, [DTYPE_F64] = {"f64", 8}, [DTYPE_I32] = {"i32", 4},
+    [DTYPE_I8] = {"i8", 1},   [DTYPE_U8] = {"u8", 1},
 };
 
 size_t dtype_bytes(enum dtype dtype)
@@ -20,6 +20,21 @@ size_t dtype_bytes(enum dtype dtype)
 const char *dtype_name(enum dtype dtype)
 {
     return dtypes[dtype].name;
+}
+
+bool dtype_parse(const char *name, enum dtype *out)
+{
+    for (int i = 0; i < DTYPE_COUNT; i++)
+        if (!strcmp(name, dtypes[i].name)) {
+            *out = (enum dtype)i;
+            return true;
+        }
+    return false;
+}
+
+bool dtype_is_integer(enum dtype dtype)
+{
+    return dtype != DTYPE_F32 && dtype != DTYPE_F64;
 }
 
 const char *role_name(enum role role)

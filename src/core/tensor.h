@@ -9,10 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum dtype { DTYPE_F32, DTYPE_F64, DTYPE_I32, DTYPE_COUNT };
+enum dtype { DTYPE_F32, DTYPE_F64, DTYPE_I32, DTYPE_I8, DTYPE_U8, DTYPE_COUNT };
 
 size_t dtype_bytes(enum dtype dtype);
-const char *dtype_name(enum dtype dtype); /* "f32" */
+const char *dtype_name(enum dtype dtype);            /* "f32" */
+bool dtype_parse(const char *name, enum dtype *out); /* false: there is none of that name */
+bool dtype_is_integer(enum dtype dtype);
 
 enum role {
     ROLE_INPUT,      /* filled by a load op from the bound data */

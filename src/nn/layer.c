@@ -40,7 +40,7 @@ static void give(struct layer_emit *emit, const char *name, int32_t entry)
     int64_t count = shape_count(&params->entries[entry].shape);
     for (int32_t i = 0; i < emit->given_count; i++) {
         const struct given *given = &emit->given[i];
-        if (strcmp(given->name, name))
+        if (strcmp(given->name, name) || !given->values)
             continue;
         if (given->count != count)
             draft_fail(emit->draft, STATUS_INPUT, "%s: found %lld numbers for it, expected %lld",

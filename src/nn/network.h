@@ -30,6 +30,7 @@ struct layer_kind;
 struct optimiser_kind;
 struct recipe_kind;
 struct part_network;
+struct quantisation;
 
 enum { LAYER_VALUES = 10, LAYER_INPUTS = 16 };
 
@@ -93,8 +94,10 @@ struct schedule {
 struct given {
     const char *name; /* "dense1.weight" */
     int64_t count;
-    const float *values;
-    bool fixed; /* it stays as it is */
+    const float *values; /* NULL: no reals, but … */
+    bool fixed;          /* it stays as it is */
+    enum dtype dtype;    /* … such bytes */
+    const void *raw;
 };
 
 /* Which dimension of an ONNX file's input and of its output counts the samples. -1: none does, the
@@ -126,6 +129,7 @@ struct network {
     struct network *settled; /* the same for inference alone with the weights that came with it:
                                 fewer layers, as normalisations are folded; NULL: nothing is */
     struct recipe recipe;    /* feed_forward when the text names none */
+    struct quantisation *quantised; /* it predicts in 8 bits, as this says; NULL: in reals */
     struct {
         int32_t input, loss, optimiser, schedule, recipe;
     } said_on;          /* the line of each in the text; 0: it does not say it */

@@ -385,8 +385,8 @@ static enum status take_first_part(struct network *network, const struct section
     for (int i = 0; i < sections->count; i++)
         if (!is_named(recipe, sections->names[i]))
             FAIL(STATUS_INPUT,
-                 "%s:%d:1: found the network '%s', expected only the recipe's %s: %s; one that has "
-                 "nothing to do with them goes into a file of its own",
+                 "%s:%d:1: found the network '%s', expected only the networks of the recipe %s: "
+                 "%s; others go into a file of their own",
                  network->name, sections->lines[i], sections->names[i], recipe->name,
                  recipe->networks);
     const char *at = recipe->networks;

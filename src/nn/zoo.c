@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "nn/formats/onnx.h"
+#include "nn/formats/saved.h"
 #include "nn/layer.h"
 #include "nn/optimiser.h"
 #include "nn/section.h"
@@ -16,7 +17,7 @@
 
 extern const struct embedded zoo_files[];
 
-enum { FILE_MOST = 1 << 20, NAMES_MOST = 256, MLP_WORD = 32, FIRST_BYTES = 9 };
+enum { FILE_MOST = 1 << 20, NAMES_MOST = 256, MLP_WORD = 32 };
 
 static enum status unknown_activation(const char *spec, const char *function)
 {
@@ -133,25 +134,17 @@ static enum status unknown_network(const char *spec)
     return status;
 }
 
-/* Does a file begin as a safetensors file: with the length of a header of JSON? That may begin as
- * ONNX does. */
-static bool is_safetensors(const char bytes[FIRST_BYTES], ssize_t count)
-{
-    static const char zeros[4];
-    return count == FIRST_BYTES && !memcmp(bytes + 4, zeros, sizeof zeros) && bytes[8] == '{';
-}
-
 /* By the name's end, or the first byte, which no text begins with; a named pipe, which is no file,
  * is not waited for. What is said behind the file's name may have a ':', as outputs of TensorFlow.
  */
 const char *network_onnx_end(const char *spec)
 {
     static const char ending[] = ".onnx";
-    char first[FIRST_BYTES] = {0};
+    char first[SAVED_BEGIN] = {0};
     int file = strcmp(spec, "-") ? open(spec, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
     const char *more = file < 0 ? strstr(spec, ".onnx:") : NULL;
     const ssize_t count = file >= 0 ? read(file, first, sizeof first) : 0;
-    bool begins = count > 0 && first[0] == '\b' && !is_safetensors(first, count);
+    bool begins = count > 0 && first[0] == '\b' && !saved_begins(first, (size_t)count);
     if (file >= 0)
         close(file);
     if (more)
@@ -218,6 +211,8 @@ enum status network_open(const char *spec, struct network **out)
     struct text text = {0};
     if (!find_zoo(spec) && !text_starts(spec, "mlp:") && network_onnx_end(spec))
         return onnx_read(spec, out);
+    if (!network_built_in(spec) && saved_is(spec))
+        return saved_read(spec, out);
     bool found = true;
     enum status status =
         text_starts(spec, "mlp:") ? write_mlp(spec, &text) : read_text(spec, &text, &found);

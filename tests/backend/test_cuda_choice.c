@@ -316,7 +316,7 @@ TEST(reasons_are_true_at_every_size)
     expect_reason(TRAIN("large", 33, "fp32"), "dense_f32_cublaslt", "do not fill");
     expect_reason(TRAIN("large", 1024, "fp32"), "dense_f32_cublaslt", "tiles fill the GPU");
     expect_reason(TRAIN("mlp:33-33-9", 100, "fp32"), "dense_sgd_f32_small", "a small product");
-    expect_reason(TRAIN("mlp:33-20-33", 1000000, "fp32"), "dense_sgd_f32_cuda", "so many samples");
+    expect_reason(TRAIN("mlp:33-20-33", 1000000, "fp32"), "dense_sgd_f32_cuda", "many samples");
     expect_reason(INFER("wide", 8, "bf16"), "dense_bf16_cublaslt", "more weights");
     expect_reason(TRAIN("large", 64, "bf16"), "dense_bf16_cublaslt", "in 16 bits");
     expect_reason(TRAIN("large", 8, "bf16"), "dense_bf16_skinny", "few samples");

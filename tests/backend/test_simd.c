@@ -164,7 +164,7 @@ TEST(small_products_are_not_packed)
     cpu_detect(&cpu);
     if (!simd_isa_of(cpu.isa))
         SKIP("this CPU has no vectors that there are kernels for");
-    simd_add(&table, cpu.isa);
+    simd_add(&table, cpu.isa, &cpu);
     CHECK(matmul_wants(&table, 1, 2, 1) == 0);
     CHECK(matmul_wants(&table, 7, 5, 2) == 0);
     CHECK(matmul_wants(&table, 200, 300, 400) > 0);

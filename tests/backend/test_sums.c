@@ -130,7 +130,7 @@ TEST(losses_and_counts_are_the_references_in_any_number_of_threads)
     cpu_detect(&cpu);
     if (!simd_isa_of(cpu.isa))
         SKIP("this CPU has no vectors that there are kernels for");
-    simd_add(&simd, cpu.isa);
+    simd_add(&simd, cpu.isa, &cpu);
     kernels_add(&reference, &ref_kernels);
     worth_little();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -172,7 +172,7 @@ TEST(right_class_agrees_where_numbers_are_odd)
     cpu_detect(&cpu);
     if (!simd_isa_of(cpu.isa))
         SKIP("this CPU has no vectors that there are kernels for");
-    simd_add(&simd, cpu.isa);
+    simd_add(&simd, cpu.isa, &cpu);
     kernels_add(&reference, &ref_kernels);
     float x[CLASSES];
     int32_t label;

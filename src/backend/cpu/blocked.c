@@ -18,8 +18,7 @@ int64_t blocked_groups(const struct shape *shape)
     return blocked_up(shape->dim[1], BLOCKED_ROWS) / BLOCKED_ROWS;
 }
 
-/* Where group `g` has the 16 inputs from `i` on. */
-static int64_t place_of(const struct shape *shape, int64_t i, int64_t g)
+int64_t blocked_place(const struct shape *shape, int64_t i, int64_t g)
 {
     int64_t in = shape->dim[0], from = i / blocked_chunk(in) * blocked_chunk(in);
     return (from * blocked_groups(shape) + g * blocked_width(in, from) + i - from) * BLOCKED_ROWS;
@@ -80,11 +79,11 @@ void blocked_pack(const struct shape *shape, const float *canonical, float *bloc
     int64_t in = shape->dim[0], out = shape->dim[1], two;
     for (int64_t i = 0; i < in; i += BLOCKED_LANES)
         for (int64_t g = first; g < last; g += 1 + two) {
-            float *to = blocked + place_of(shape, i, g);
+            float *to = blocked + blocked_place(shape, i, g);
             two = i + BLOCKED_LANES <= in && g + 2 <= last && (g + 2) * BLOCKED_ROWS <= out;
             if (two)
                 pack_two(canonical + i * out + g * BLOCKED_ROWS, out, to,
-                         blocked + place_of(shape, i, g + 1));
+                         blocked + blocked_place(shape, i, g + 1));
             else
                 pack_part(shape, canonical, to, i, g);
         }
@@ -101,7 +100,7 @@ void blocked_unpack(const struct shape *shape, const float *blocked, float *cano
     for (int64_t i = 0; i < in; i += BLOCKED_LANES)
         for (int64_t g = first; g < last; g++) {
             int64_t o = g * BLOCKED_ROWS;
-            const float *from = blocked + place_of(shape, i, g);
+            const float *from = blocked + blocked_place(shape, i, g);
             for (int64_t k = 0; k < BLOCKED_LANES && i + k < in; k++)
                 for (int64_t r = 0; r < BLOCKED_ROWS && o + r < out; r++)
                     canonical[(i + k) * out + o + r] = from[r * BLOCKED_LANES + k];

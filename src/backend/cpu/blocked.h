@@ -57,6 +57,8 @@ static inline bool blocked_wanted(bool matrix, enum dtype dtype, const struct sh
 
 uint64_t blocked_bytes(const struct shape *shape);
 int64_t blocked_groups(const struct shape *shape);
+/* Where group `g` of a dense layer has the 16 inputs from `i` on. */
+int64_t blocked_place(const struct shape *shape, int64_t i, int64_t g);
 /* A range of groups, or panels; all of them are the whole weight, padding included. */
 void blocked_pack(const struct shape *shape, const float *canonical, float *blocked, int64_t first,
                   int64_t last);

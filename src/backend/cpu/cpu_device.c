@@ -4,19 +4,21 @@
 #include "base/memory.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum status cpu_open(const struct backend *backend, const struct device_options *options,
                      struct device **out)
 {
-    if (options->precision && options->precision[0] && strcmp(options->precision, "fp32") != 0)
-        FAIL(STATUS_UNSUPPORTED, "the backend '%s' computes in fp32, not in %s", backend->name,
-             options->precision);
+    enum precision precision;
+    if (!precision_parse(options->precision, &precision))
+        FAIL(STATUS_UNSUPPORTED, "the backend '%s' computes in fp32, bf16 and int8, not in %s",
+             backend->name, options->precision);
     struct device *device = mem_alloc(sizeof *device);
     NEED(device);
     device->backend = backend;
+    device->kernels.precision = precision;
     cpu_detect(&device->cpu);
     device->isa = cpu_isa(&device->cpu, options->isa);
+    kernels_add(&device->kernels, &exchange_kernels);
     device->small_pages = options->small_pages || !mem_has_huge_pages();
     int threads = options->threads ? options->threads : device->cpu.cores;
     if (threads > POOL_MOST)
@@ -62,5 +64,8 @@ const char *cpu_supports(const struct device *device, const struct program *prog
         return table->whole ? table->whole->supports(program)
                             : "it has no kernels for whole programs";
     const struct kernel *kernel = kernel_of(table, program, op);
+    if (!kernel && table->precision != PRECISION_FP32 &&
+        kernel_in(table, program, op, PRECISION_FP32))
+        return "it has a kernel in fp32 alone";
     return !kernel ? "there is no kernel for it" : kernel->run ? NULL : kernel->why;
 }

@@ -19,7 +19,10 @@ struct device {
 struct place {
     char *data;
     uint64_t bytes;
-    bool blocked; /* see simd/blocked.h */
+    bool blocked; /* see blocked.h */
+    struct shape shape;
+    enum dtype dtype;
+    void *packed[NARROW_FORMS]; /* copies (narrow.h) that plans want; NULL: none does */
 };
 
 struct instance {
@@ -49,6 +52,10 @@ enum status cpu_attach(struct device *device, const struct params *params, struc
 void cpu_detach(struct instance *instance);
 enum status cpu_upload(struct instance *instance, const struct params *params);
 enum status cpu_download(struct instance *instance, struct params *params);
+/* Sees to it that there is a packed copy of an entry. */
+enum status cpu_pack(struct instance *instance, int32_t entry, enum narrow_form form);
+/* The entry has changed: so do its copies. */
+void cpu_repack(struct instance *instance, int32_t entry);
 
 /* plan.c */
 enum status cpu_prepare(struct instance *instance, const struct program *program,

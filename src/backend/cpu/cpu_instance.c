@@ -1,6 +1,7 @@
 /* cpu_instance.c: a network's parameters in this process: canonical, or matrices in blocks. */
 #include "backend/cpu/blocked.h"
 #include "backend/cpu/cpu_device.h"
+#include "backend/cpu/narrow.h"
 #include "backend/cpu/team.h"
 
 #include "base/memory.h"
@@ -14,6 +15,8 @@ static uint64_t lay_out(struct instance *instance, const struct params *params)
     for (int32_t e = 0; e < params->count; e++) {
         const struct entry *entry = &params->entries[e];
         struct place *place = &instance->places[e];
+        place->shape = entry->shape;
+        place->dtype = entry->dtype;
         place->blocked = instance->device->kernels.blocks &&
                          blocked_wanted(entry->matrix, entry->dtype, &entry->shape);
         place->bytes = place->blocked ? blocked_bytes(&entry->shape) : entry->bytes;
@@ -53,6 +56,13 @@ void cpu_detach(struct instance *instance)
 {
     if (!instance)
         return;
+    for (int32_t e = 0; instance->places && e < instance->entries; e++)
+        for (int form = 0; form < NARROW_FORMS; form++)
+            if (instance->places[e].packed[form])
+                mem_free_large(instance->places[e].packed[form],
+                               (size_t)narrow_bytes(&instance->places[e].shape,
+                                                    instance->places[e].dtype,
+                                                    (enum narrow_form)form));
     mem_free(instance->places);
     mem_free_large(instance->memory, (size_t)instance->bytes);
     mem_free(instance);
@@ -106,10 +116,56 @@ static void transfer_entries(struct instance *instance, const struct params *par
     }
 }
 
+/* A packed copy on its way; threads share its panels as the kernels do. */
+struct packing {
+    const struct place *place;
+    enum narrow_form form;
+};
+
+static void pack_member(void *context, int member, int members)
+{
+    const struct packing *packing = context;
+    const struct place *place = packing->place;
+    const struct narrow narrow = narrow_of(&place->shape, place->dtype, packing->form);
+    long first, last;
+    pool_share(narrow.panels, 1, member, members, &first, &last);
+    narrow_pack(&place->shape, place->dtype, packing->form, place->data,
+                place->packed[packing->form], first, last);
+}
+
+static void pack_place(struct instance *instance, const struct place *place, enum narrow_form form)
+{
+    struct pool *pool = instance->device->pool;
+    struct packing packing = {place, form};
+    int64_t panels = narrow_of(&place->shape, place->dtype, form).panels;
+    pool_run(pool, team_for_bytes(pool, (int64_t)place->bytes, panels), pack_member, &packing);
+}
+
+enum status cpu_pack(struct instance *instance, int32_t entry, enum narrow_form form)
+{
+    struct place *place = &instance->places[entry];
+    if (place->packed[form] || !instance->memory)
+        return STATUS_OK;
+    NEED(place->packed[form] =
+             cpu_memory(instance->device, narrow_bytes(&place->shape, place->dtype, form)));
+    pack_place(instance, place, form);
+    return STATUS_OK;
+}
+
+void cpu_repack(struct instance *instance, int32_t entry)
+{
+    const struct place *place = &instance->places[entry];
+    for (int form = 0; form < NARROW_FORMS; form++)
+        if (place->packed[form])
+            pack_place(instance, place, (enum narrow_form)form);
+}
+
 enum status cpu_upload(struct instance *instance, const struct params *params)
 {
     TRY(check_same(instance, params));
     transfer_entries(instance, params, true);
+    for (int32_t e = 0; e < instance->entries; e++)
+        cpu_repack(instance, e);
     instance->control = params->control;
     instance->changes++;
     return STATUS_OK;

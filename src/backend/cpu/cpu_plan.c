@@ -2,6 +2,9 @@
  * and running is walking the list. */
 #include "backend/cpu/blocked.h"
 #include "backend/cpu/cpu_device.h"
+#include "backend/cpu/exchange.h"
+#include "backend/cpu/message.h"
+#include "backend/cpu/rounded.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -26,8 +29,10 @@ struct plan {
     char *memory;        /* slots × slot_bytes: inputs, outputs, activations, scratch */
     uint64_t slot_bytes; /* of one slot */
     uint64_t role_start[ROLE_COUNT];
-    const struct kernel **kernels; /* per op */
-    const struct whole *whole;     /* runs all parts together; NULL: they run op by op */
+    const struct kernel **kernels; /* per op … */
+    const struct kernel **inner;   /* … and what multiplies for it (rounded.h); NULL: itself */
+    bool *repacks; /* per op: it changes weights that may have packed copies; NULL: none does */
+    const struct whole *whole; /* runs all parts together; NULL: they run op by op */
     char *whole_state;
     uint64_t whole_changes; /* of the instance, at the end of its last run */
     struct call *calls;     /* slots × ops */
@@ -38,6 +43,8 @@ struct plan {
     int32_t bound_view_count; /* … and how many there are; 0: none was */
     int32_t unbound;          /* the first load that has no data; -1: all have */
     struct cursor cursor;
+    struct exchange exchange;
+    struct messages messages;
     uint32_t *order; /* the plan's copy */
 };
 
@@ -75,12 +82,80 @@ static enum status check_places(const struct plan *plan)
     return STATUS_OK;
 }
 
+/* Makes the copies of weights that kernels want packed. */
+static enum status pack_weights(struct plan *plan)
+{
+    const struct program *program = plan->program;
+    for (int32_t o = 0; !plan->dry && o < program->op_count; o++) {
+        const struct kernel *kernel = plan->kernels[o];
+        if (kernel->packs)
+            TRY(cpu_pack(
+                plan->instance,
+                program->tensors[program->operands[program->ops[o].first + kernel->packed]].entry,
+                kernel->packs));
+    }
+    return STATUS_OK;
+}
+
+/* The entry of the weights that output i of an op changes and that may have packed copies, also
+ * of another plan; -1: it is none. */
+static int32_t changed_entry(const struct plan *plan, const struct op *op, int32_t i)
+{
+    int32_t index = op_output(plan->program, op, i);
+    const struct tensor *tensor = index < 0 ? NULL : &plan->program->tensors[index];
+    return tensor && tensor->role == ROLE_PARAM && plan->instance->places[tensor->entry].blocked
+               ? tensor->entry
+               : -1;
+}
+
+/* Only devices of a lower precision have packed copies. */
+static enum status find_repacks(struct plan *plan)
+{
+    const struct program *program = plan->program;
+    if (plan->instance->device->kernels.precision == PRECISION_FP32 || !program->updates)
+        return STATUS_OK;
+    NEED(plan->repacks =
+             arena_array(&plan->arena, (size_t)program->op_count + 1, sizeof *plan->repacks));
+    for (int32_t o = 0; o < program->op_count; o++)
+        for (int32_t i = 0; i < program->ops[o].outputs; i++)
+            if (changed_entry(plan, &program->ops[o], i) >= 0)
+                plan->repacks[o] = true;
+    return STATUS_OK;
+}
+
+static void run_op(struct plan *plan, int32_t o, const struct call *call)
+{
+    const struct op *op = &plan->program->ops[o];
+    plan->kernels[o]->run(call);
+    for (int32_t i = 0; plan->repacks && plan->repacks[o] && i < op->outputs; i++)
+        if (changed_entry(plan, op, i) >= 0)
+            cpu_repack(plan->instance, changed_entry(plan, op, i));
+}
+
+/* In a lower precision something must be computed in it, or it would be fp32 by another name. */
+static enum status check_precision(const struct plan *plan)
+{
+    const struct program *program = plan->program;
+    const struct device *device = plan->instance->device;
+    bool some = device->kernels.precision == PRECISION_FP32;
+    for (int32_t o = 0; o < program->op_count && !some; o++)
+        some = plan->kernels[o]->precision == device->kernels.precision;
+    if (!some)
+        FAIL(STATUS_UNSUPPORTED,
+             "nothing of '%s' is a product that %s would change; use "
+             "--precision fp32",
+             program->name, precision_name(device->kernels.precision));
+    return STATUS_OK;
+}
+
 static enum status choose_kernels(struct plan *plan)
 {
     const struct program *program = plan->program;
     const struct device *device = plan->instance->device;
     NEED(plan->kernels =
              arena_array(&plan->arena, (size_t)program->op_count + 1, sizeof *plan->kernels));
+    NEED(plan->inner =
+             arena_array(&plan->arena, (size_t)program->op_count + 1, sizeof *plan->inner));
     for (int32_t o = 0; o < program->op_count; o++) {
         const struct op *op = &program->ops[o];
         plan->kernels[o] = kernel_of(&device->kernels, program, op);
@@ -88,7 +163,10 @@ static enum status choose_kernels(struct plan *plan)
             FAIL(STATUS_UNSUPPORTED, "the backend '%s' cannot run the op %s (%s): %s",
                  device->backend->name, op_name(op->kind), op->layer,
                  cpu_supports(device, program, op));
+        if (kernel_is_rounded(plan->kernels[o]))
+            plan->inner[o] = kernel_in(&device->kernels, program, op, PRECISION_FP32);
     }
+    TRY(check_precision(plan));
     if (program->whole && plan->observer.level == OBSERVE_NOTHING && plan->slots == 1)
         plan->whole = device->kernels.whole;
     return STATUS_OK;
@@ -122,8 +200,20 @@ static enum status lay_grads_inside(struct plan *plan)
     return STATUS_OK;
 }
 
+/* Gradients that are reduced together lie in one piece: they are one message. */
+static void lay_out_grad(struct plan *plan, int32_t tensor)
+{
+    const int32_t entry = plan->program->tensors[tensor].entry;
+    if (plan->program->tensors[tensor].role != ROLE_GRAD || plan->grad_offsets[entry] != UINT64_MAX)
+        return;
+    const uint64_t bytes = plan->instance->places[entry].bytes;
+    plan->grad_offsets[entry] = plan->grad_bytes;
+    plan->grad_bytes += (bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN;
+}
+
 /* A gradient is stored as its parameter is, so that updates are elementwise. Slots share gradients;
- * with one, and none that is left to the next step, they lie where activations were. */
+ * with one, and none that is left to the next step or to others, they lie where activations were.
+ */
 static enum status lay_out_grads(struct plan *plan)
 {
     const struct program *program = plan->program;
@@ -132,14 +222,13 @@ static enum status lay_out_grads(struct plan *plan)
              arena_array(&plan->arena, (size_t)instance->entries + 1, sizeof *plan->grad_offsets));
     if (plan->slots == 1 && !plan->whole && !accumulates(program))
         return lay_grads_inside(plan);
-    for (int32_t t = 0; program->role_bytes[ROLE_GRAD] && t < program->tensor_count; t++) {
-        const struct tensor *tensor = &program->tensors[t];
-        if (tensor->role != ROLE_GRAD || tensor->view_of >= 0)
-            continue;
-        plan->grad_offsets[tensor->entry] = plan->grad_bytes;
-        uint64_t bytes = instance->places[tensor->entry].bytes;
-        plan->grad_bytes += (bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN;
-    }
+    memset(plan->grad_offsets, 0xff, (size_t)instance->entries * sizeof *plan->grad_offsets);
+    for (int32_t o = 0; o < program->op_count; o++)
+        for (int32_t i = 0; program->ops[o].kind == OP_all_reduce && i < program->ops[o].inputs;
+             i++)
+            lay_out_grad(plan, op_input(program, &program->ops[o], i));
+    for (int32_t t = 0; program->role_bytes[ROLE_GRAD] && t < program->tensor_count; t++)
+        lay_out_grad(plan, t);
     return STATUS_OK;
 }
 
@@ -148,9 +237,11 @@ static void find_workspace(struct plan *plan)
     const struct program *program = plan->program;
     int threads = pool_at_once(plan->instance->device->pool);
     for (int32_t o = 0; o < program->op_count; o++) {
-        const struct kernel *kernel = plan->kernels[o];
-        uint64_t bytes =
-            kernel->workspace ? kernel->workspace(program, &program->ops[o], threads) : 0;
+        const struct op *op = &program->ops[o];
+        const struct kernel *kernel = plan->inner[o] ? plan->inner[o] : plan->kernels[o];
+        uint64_t bytes = kernel->workspace ? kernel->workspace(program, op, threads) : 0;
+        if (plan->inner[o])
+            bytes += rounded_bytes(program, op, &plan->instance->device->kernels);
         if (bytes > plan->workspace_bytes)
             plan->workspace_bytes = bytes;
     }
@@ -207,6 +298,16 @@ static void find_unbound(struct plan *plan)
             plan->unbound = o;
 }
 
+static const void *packed_of(const struct plan *plan, int32_t o)
+{
+    const struct program *program = plan->program;
+    const struct kernel *kernel = plan->kernels[o];
+    if (!kernel->packs)
+        return NULL;
+    int32_t weights = program->operands[program->ops[o].first + kernel->packed];
+    return plan->instance->places[program->tensors[weights].entry].packed[kernel->packs];
+}
+
 static enum status write_calls(struct plan *plan)
 {
     const struct program *program = plan->program;
@@ -242,9 +343,15 @@ static enum status write_calls(struct plan *plan)
                 .cursor = &plan->cursor,
                 .bound = &plan->bound[o],
                 .pool = instance->device->pool,
+                .packed = packed_of(plan, (int32_t)o),
+                .inner = plan->inner[o],
+                .exchange = &plan->exchange,
             };
         }
     find_unbound(plan);
+    TRY(messages_make(&plan->messages, &plan->arena, program, plan->slots));
+    for (size_t i = 0; plan->messages.list && i < slots * ops; i++)
+        plan->calls[i].message = &plan->messages.list[i];
     if (plan->whole)
         plan->whole->prepare(plan->whole_state, program, plan->calls, plan->kernels);
     return STATUS_OK;
@@ -268,9 +375,16 @@ enum status cpu_prepare(struct instance *instance, const struct program *program
     plan->observer = options->observer;
     plan->dry = options->dry;
     plan->slots = options->slots ? options->slots : 1;
+    plan->messages.comm = options->comm;
     enum status status = check_places(plan);
     if (status == STATUS_OK)
+        status = exchange_open(&plan->exchange, program, options, &plan->arena);
+    if (status == STATUS_OK)
         status = choose_kernels(plan);
+    if (status == STATUS_OK)
+        status = pack_weights(plan);
+    if (status == STATUS_OK)
+        status = find_repacks(plan);
     if (status == STATUS_OK)
         status = take_memory(plan);
     if (status == STATUS_OK && !plan->dry)
@@ -287,6 +401,7 @@ void cpu_release(struct plan *plan)
 {
     if (!plan)
         return;
+    messages_finish(&plan->messages);
     mem_free_large(plan->memory, (size_t)plan->slot_bytes * (size_t)plan->slots);
     if (!plan->grads_inside)
         mem_free_large(plan->grads, (size_t)plan->grad_bytes);
@@ -373,7 +488,7 @@ static void run_part(struct plan *plan, enum part part, const struct call *calls
 {
     const struct program *program = plan->program;
     for (int32_t o = program->parts[part].from; o < program->parts[part].to; o++)
-        plan->kernels[o]->run(&calls[o]);
+        run_op(plan, o, &calls[o]);
 }
 
 /* The end of what began at `start`, without what reading the clock adds: on a tiny network that is
@@ -403,7 +518,7 @@ static void observe_part(struct plan *plan, enum part part, const struct call *c
     }
     for (int32_t o = from; o < to; o++) {
         uint64_t start = clock_ns();
-        plan->kernels[o]->run(&calls[o]);
+        run_op(plan, o, &calls[o]);
         observer->event(observer->context, &(struct event){.op = o,
                                                            .part = (int32_t)part,
                                                            .kernel = plan->kernels[o]->name,
@@ -430,7 +545,7 @@ enum status cpu_run(struct plan *plan, unsigned parts, int slot, int64_t steps)
     }
     const struct call *calls = plan->calls + (size_t)slot * (size_t)plan->program->op_count;
     bool observed = plan->observer.level != OBSERVE_NOTHING;
-    for (int64_t run = 0; run < steps * plan->program->portions; run++)
+    for (int64_t run = 0; run < steps * plan->program->portions; run++) {
         for (int part = 0; part < PART_COUNT; part++)
             if (!(parts & PART_BIT(part)))
                 continue;
@@ -438,13 +553,17 @@ enum status cpu_run(struct plan *plan, unsigned parts, int slot, int64_t steps)
                 observe_part(plan, (enum part)part, calls);
             else
                 run_part(plan, (enum part)part, calls);
+        if (plan->exchange.comm)
+            TRY(exchange_end(&plan->exchange));
+        TRY(messages_failure(&plan->messages));
+    }
     return STATUS_OK;
 }
 
 enum status cpu_sync(struct plan *plan)
 {
-    (void)plan; /* run returns when the work is done */
-    return STATUS_OK;
+    messages_finish(&plan->messages); /* run returns when the rest is done */
+    return messages_failure(&plan->messages);
 }
 
 enum status cpu_fetch(struct plan *plan, int32_t tensor, void *out)

@@ -2,7 +2,10 @@
 #ifndef PRONY_BACKEND_CPU_KERNEL_H
 #define PRONY_BACKEND_CPU_KERNEL_H
 
+#include "backend/cpu/cpu_precision.h"
 #include "core/backend.h"
+
+struct kernel;
 
 /* Where the plan is in its data. */
 struct cursor {
@@ -27,9 +30,13 @@ struct call {
     const int64_t *counts;               /* per operand: elements as stored, padding included */
     struct control *control;
     struct cursor *cursor;
-    struct bound *bound; /* load, store */
+    struct bound *bound;     /* load, store */
+    struct message *message; /* send, receive */
     struct pool *pool;
-    void *workspace; /* as much as the kernel's row asks for; shared by all ops of the plan */
+    struct exchange *exchange; /* all_reduce, wait */
+    void *workspace;    /* as much as the kernel's row asks for; shared by all ops of the plan */
+    const void *packed; /* the weights as the kernel's row wants them packed (narrow.h) */
+    const struct kernel *inner; /* of a row of rounded.h: what multiplies */
 };
 
 typedef void kernel_run(const struct call *call);
@@ -41,14 +48,26 @@ enum kernel_form {
     FORM_ANY,     /* either: it treats all elements alike */
 };
 
+/* How the instance keeps a copy of some weights packed (narrow.h); the kernel reads call->packed.
+ */
+enum narrow_form {
+    NARROW_NONE,
+    NARROW_FORWARD,  /* sums run along the inputs */
+    NARROW_BACKWARD, /* … along the outputs */
+    NARROW_FORMS,
+};
+
 /* A row of a list of kernels. The lists of a device are searched in order: the first row that takes
  * an op runs it, and its name is the name that explain and records have. */
 struct kernel {
     enum op_kind op;
     enum dtype real; /* of the program */
     enum kernel_form form;
-    const char *name; /* "dense_f32_ref" */
-    const char *why;  /* it is taken before the rows behind it; NULL: there is nothing to say */
+    enum precision precision; /* of its products; the device's, where the op has some */
+    enum narrow_form packs;   /* the copy that it wants … */
+    int32_t packed;           /* … of this operand */
+    const char *name;         /* "dense_f32_ref" */
+    const char *why; /* it is taken before the rows behind it; NULL: there is nothing to say */
     /* Does it suit this op? NULL: it suits every op of its kind. */
     bool (*takes)(const struct program *program, const struct op *op);
     /* Bytes of workspace; NULL: none. */
@@ -84,6 +103,7 @@ enum { KERNEL_LISTS = 24 };
 struct kernel_table {
     const struct kernel_list *lists[KERNEL_LISTS]; /* in the order in which they are searched */
     int list_count;
+    enum precision precision;
     bool blocks;               /* matrices (params.h) of f32 programs are kept in blocks */
     const struct whole *whole; /* or NULL */
 };
@@ -91,10 +111,16 @@ struct kernel_table {
 void kernels_add(struct kernel_table *table, const struct kernel_list *list);
 
 extern const struct kernel_list ref_kernels;
+/* Communication, which takes numbers in any form. */
+extern const struct kernel_list exchange_kernels;
 
 /* The row that runs an op; NULL, or one without `run`: there is no kernel for it. */
 const struct kernel *kernel_of(const struct kernel_table *table, const struct program *program,
                                const struct op *op);
+
+/* The row that would run it if the device computed in that precision. */
+const struct kernel *kernel_in(const struct kernel_table *table, const struct program *program,
+                               const struct op *op, enum precision precision);
 
 /* The first row for ops of a kind on plain weights, whatever it takes; NULL: there is none. */
 const struct kernel *kernel_first(const struct kernel_table *table, enum dtype real,

@@ -20,6 +20,7 @@ typedef double real;
 #define real_fabs fabs
 #define real_expm1 expm1
 #define real_erf erf
+#define real_rint rint
 #else
 typedef float real;
 #define CALL(op) ref_##op##_f32
@@ -32,6 +33,7 @@ typedef float real;
 #define real_fabs fabsf
 #define real_expm1 expm1f
 #define real_erf erff
+#define real_rint rintf
 #endif
 
 #define KERNEL(op) void CALL(op)(const struct call *call)

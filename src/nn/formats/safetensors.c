@@ -25,8 +25,11 @@ enum { LENGTH_BYTES = 8, HEADER_ALIGN = 8, HEADER_MOST = 100 * 1000 * 1000 /* as
 #define CONTROL_SCALE "control.scale"
 #define CONTROL_SCALED "control.scaled"
 
-static const char *const type_names[DTYPE_COUNT] =
-    {[DTYPE_F32] = "F32", [DTYPE_F64] = "F64", [DTYPE_I32] = "I32"};
+static const char *const type_names[DTYPE_COUNT] = {[DTYPE_F32] = "F32",
+                                                    [DTYPE_F64] = "F64",
+                                                    [DTYPE_I32] = "I32",
+                                                    [DTYPE_I8] = "I8",
+                                                    [DTYPE_U8] = "U8"};
 
 static bool is_written(const struct entry *entry, enum safetensors_content content)
 {
@@ -233,7 +236,7 @@ static enum status read_tensor(const struct safetensors *file, const struct json
     *out = (struct found){.name = tensor->key, .type = json_text(tensor, "dtype", "")};
     uint64_t element = type_bytes(out->type);
     if (!element)
-        FAIL(STATUS_INPUT, "%s: tensor '%s': found dtype '%.20s', expected F32, F64 or I32",
+        FAIL(STATUS_INPUT, "%s: tensor '%s': found dtype '%.20s', expected F32, F64, I32, I8 or U8",
              file->name, tensor->key, out->type);
     TRY(read_shape(file, tensor, &out->shape));
     TRY(read_offsets(file, tensor, out));
@@ -329,6 +332,23 @@ void safetensors_close(struct safetensors *file)
 const char *safetensors_note(const struct safetensors *file, const char *key)
 {
     return json_text(json_get(file->header, METADATA), key, NULL);
+}
+
+bool safetensors_find(const struct safetensors *file, const struct json *member,
+                      struct safetensors_tensor *out)
+{
+    struct found found;
+    if (text_equal(member->key, METADATA) || text_starts(member->key, STATE_PREFIX) ||
+        read_tensor(file, member, &found) != STATUS_OK)
+        return false;
+    *out = (struct safetensors_tensor){
+        .shape = found.shape, .data = file->data + found.from, .bytes = found.to - found.from};
+    for (int type = 0; type < DTYPE_COUNT; type++)
+        if (text_equal(found.type, type_names[type])) {
+            out->dtype = (enum dtype)type;
+            return true;
+        }
+    return false;
 }
 
 static enum status load_entry(const struct safetensors *file, const char *prefix,

@@ -44,6 +44,17 @@ void safetensors_close(struct safetensors *file); /* fine after a failed open */
 /* A metadata value, or NULL. */
 const char *safetensors_note(const struct safetensors *file, const char *key);
 
+/* A tensor of the file, as one member of its header says. */
+struct safetensors_tensor {
+    enum dtype dtype;
+    struct shape shape;
+    const void *data; /* in the file */
+    uint64_t bytes;
+};
+/* False: it is no tensor of weights, or of a type that prony has not. */
+bool safetensors_find(const struct safetensors *file, const struct json *member,
+                      struct safetensors_tensor *out);
+
 /* Fills the entries of params, each of which must be there with its type and shape; a tensor that
  * params does not know is refused, but for state when only weights are asked for. */
 enum status safetensors_load(const struct safetensors *file, enum safetensors_content content,

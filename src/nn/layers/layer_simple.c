@@ -132,11 +132,10 @@ static bool find_common(struct layer_emit *emit, struct shape *out)
     struct text first = {0}, second = {0};
     shape_print(a, &first);
     shape_print(b, &second);
-    draft_fail(
-        emit->draft, STATUS_INPUT,
-        "%s: its inputs are %s and %s, expected as many dimensions, and the same size in each "
-        "or 1 (reshape adds dimensions of 1; the batch comes first)",
-        emit->layer->name, text_of(&first), text_of(&second));
+    draft_fail(emit->draft, STATUS_INPUT,
+               "%s: its inputs are %s and %s, expected equal sizes or 1 in the same number of "
+               "dimensions (reshape adds dimensions of 1)",
+               emit->layer->name, text_of(&first), text_of(&second));
     text_free(&first);
     text_free(&second);
     return false;

@@ -6,6 +6,7 @@
 #include "backend/cpu/blas/blas_library.h"
 #include "backend/cpu/cpu_backends.h"
 #include "backend/cpu/cpu_device.h"
+#include "backend/cpu/rounded.h"
 #include "backend/cpu/simd/simd_isas.h"
 
 #ifndef __has_feature /* gcc's word for it is __SANITIZE_THREAD__ */
@@ -27,7 +28,8 @@ static enum status blas_open(const struct device_options *options, struct device
     struct kernel_table *table = &(*out)->kernels;
     kernels_add(table, blas_dense_list((*out)->isa));
     kernels_add(table, blas_conv_list());
-    simd_add(table, (*out)->isa);
+    simd_add(table, (*out)->isa, &(*out)->cpu);
+    kernels_add(table, &rounded_kernels);
     kernels_add(table, &ref_kernels);
     return STATUS_OK;
 }

@@ -209,7 +209,8 @@ static uint64_t conv_dw_workspace(const struct program *program, const struct op
 #define ROWS(library)                                                                              \
     CONV_ROW(conv, library), CONV_ROW(conv_t, library), CONV_ROW(conv_dw, library),                \
     {                                                                                              \
-        .op = OP_conv_fused, .why = "what follows the library's product is an op of its own"       \
+        .op = OP_conv_fused,                                                                       \
+        .why = "bias and activation stay ops of their own after the library's product"             \
     }
 static const struct kernel openblas[] = {ROWS("openblas")}, blis[] = {ROWS("blis")};
 

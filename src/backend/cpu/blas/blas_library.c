@@ -105,8 +105,8 @@ enum status blas_load(void)
              "expected a higher limit or none");
     if (!blas.gemm && wanted)
         FAIL(STATUS_UNSUPPORTED,
-             "PRONY_BLAS is '%s'; expected openblas or blis, of which %s installed, or no such "
-             "variable (Debian: libopenblas0 or libblis4)",
+             "PRONY_BLAS is '%s', expected openblas or blis; %s installed (Debian: libopenblas0, "
+             "libblis4)",
              wanted, installed());
     if (!blas.gemm)
         FAIL(STATUS_UNSUPPORTED,

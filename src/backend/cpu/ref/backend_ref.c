@@ -1,6 +1,7 @@
 /* backend_ref.c: the reference backend: the CPU framework with nothing but reference kernels. */
 #include "backend/cpu/cpu_backends.h"
 #include "backend/cpu/cpu_device.h"
+#include "backend/cpu/rounded.h"
 
 static enum status ref_probe(void)
 {
@@ -13,6 +14,7 @@ static enum status ref_open(const struct device_options *options, struct device 
     one.threads = 1; /* reference kernels are single-threaded */
     one.isa = ISA_SCALAR;
     TRY(cpu_open(&backend_ref, &one, out));
+    kernels_add(&(*out)->kernels, &rounded_kernels);
     kernels_add(&(*out)->kernels, &ref_kernels);
     return STATUS_OK;
 }

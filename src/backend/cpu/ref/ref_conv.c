@@ -5,42 +5,7 @@
  *     row = p·stride + ky·dilation - pad,
  * and likewise for columns. Channels are in groups: output o of y sees the `inner` channels of its
  * group in x, and nothing else. */
-#include "backend/cpu/real.h"
-
-struct conv {
-    int64_t batch;
-    int64_t in, height, width;         /* of x */
-    int64_t out, rows, columns;        /* of y */
-    int64_t inner, kernel_h, kernel_w; /* of w, which is [out][inner][kernel_h][kernel_w] */
-    int64_t group;                     /* outputs per group */
-    int64_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
-};
-
-/* The attributes of all three ops begin alike. */
-static struct conv conv_of(const struct call *call, int x, int w, int y)
-{
-    const union attributes *attr = &call->op->attr;
-    struct conv c = {
-        .batch = dim(call, x, 0),
-        .in = dim(call, x, 1),
-        .height = dim(call, x, 2),
-        .width = dim(call, x, 3),
-        .out = dim(call, y, 1),
-        .rows = dim(call, y, 2),
-        .columns = dim(call, y, 3),
-        .inner = dim(call, w, 1),
-        .kernel_h = dim(call, w, 2),
-        .kernel_w = dim(call, w, 3),
-        .stride_h = attr->conv.stride_h,
-        .stride_w = attr->conv.stride_w,
-        .pad_h = attr->conv.pad_h,
-        .pad_w = attr->conv.pad_w,
-        .dilation_h = attr->conv.dilation_h,
-        .dilation_w = attr->conv.dilation_w,
-    };
-    c.group = c.out / (c.in / c.inner);
-    return c;
-}
+#include "backend/cpu/ref/ref_window.h"
 
 /* Σ over the window at (p, q): x is the first plane of the group, w the output's weights. */
 static real window_sum(const struct conv *c, const real *x, const real *w, int64_t p, int64_t q)

@@ -1,4 +1,5 @@
 /* ref_data.c: rows, load, store: the plan's place in its data; and fill, add. */
+#include "backend/cpu/message.h"
 #include "backend/cpu/real.h"
 
 #include <string.h>
@@ -62,4 +63,14 @@ KERNEL(add)
     real *y = reals(call, AT_add_y);
     for (int64_t i = 0, n = count(call, AT_add_y); i < n; i++)
         y[i] = a[i] + b[i];
+}
+
+KERNEL(send)
+{
+    message_send(call->message, call->data[AT_send_x]);
+}
+
+KERNEL(receive)
+{
+    message_receive(call->message, call->data[AT_receive_x]);
 }

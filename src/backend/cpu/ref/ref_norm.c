@@ -74,6 +74,98 @@ KERNEL(batch_norm)
     }
 }
 
+/* The same in steps, between which ranks add up what they have of each channel. No other kernels do
+ * this, so that these add up in double. */
+KERNEL(channel_mean)
+{
+    const real *x = reals(call, AT_channel_mean_x);
+    struct extent e = extent_of(call);
+    for (int64_t c = 0; c < e.channels; c++) {
+        double sum = 0;
+        for (int64_t n = 0; n < e.batch; n++)
+            for (int64_t i = at(e, n, c); i < at(e, n, c) + e.inner; i++)
+                sum += (double)x[i];
+        reals(call, AT_channel_mean_batch_mean)[c] = (real)(sum / (double)(e.batch * e.inner));
+    }
+}
+
+KERNEL(channel_variance)
+{
+    const real *x = reals(call, AT_channel_variance_x);
+    struct extent e = extent_of(call);
+    for (int64_t c = 0; c < e.channels; c++) {
+        const double mean = (double)reals(call, AT_channel_variance_batch_mean)[c];
+        double sum = 0;
+        for (int64_t n = 0; n < e.batch; n++)
+            for (int64_t i = at(e, n, c); i < at(e, n, c) + e.inner; i++)
+                sum += ((double)x[i] - mean) * ((double)x[i] - mean);
+        reals(call, AT_channel_variance_batch_variance)[c] =
+            (real)(sum / (double)(e.batch * e.inner));
+    }
+}
+
+KERNEL(batch_norm_given)
+{
+    const real *gamma = reals(call, AT_batch_norm_given_gamma),
+               *beta = reals(call, AT_batch_norm_given_beta),
+               *mean = reals(call, AT_batch_norm_given_batch_mean),
+               *variance = reals(call, AT_batch_norm_given_batch_variance);
+    real *running_mean = reals(call, AT_batch_norm_given_mean_out),
+         *running_variance = reals(call, AT_batch_norm_given_variance_out);
+    const real epsilon = (real)call->op->attr.batch_norm_given.epsilon,
+               momentum = (real)call->op->attr.batch_norm_given.momentum;
+    const int32_t of = call->op->attr.batch_norm_given.of;
+    struct extent e = extent_of(call);
+    const real size = (real)((of ? of : e.batch) * e.inner);
+    for (int64_t c = 0; c < e.channels; c++) {
+        real scale = 1 / real_sqrt(variance[c] + epsilon);
+        real unbiased = size > 1 ? variance[c] * size / (size - 1) : variance[c];
+        reals(call, AT_batch_norm_given_saved_scale)[c] = scale;
+        running_mean[c] += momentum * (mean[c] - running_mean[c]);
+        running_variance[c] += momentum * (unbiased - running_variance[c]);
+        normalise(reals(call, AT_batch_norm_given_x), reals(call, AT_batch_norm_given_y), e, c,
+                  mean[c], gamma[c] * scale, beta[c]);
+    }
+}
+
+KERNEL(batch_norm_sums)
+{
+    const real *x = reals(call, AT_batch_norm_sums_x), *dy = reals(call, AT_batch_norm_sums_dy),
+               *mean = reals(call, AT_batch_norm_sums_saved_mean),
+               *scale = reals(call, AT_batch_norm_sums_saved_scale);
+    struct extent e = extent_of(call);
+    for (int64_t c = 0; c < e.channels; c++) {
+        double sum = 0, sum_z = 0;
+        for (int64_t n = 0; n < e.batch; n++)
+            for (int64_t i = at(e, n, c); i < at(e, n, c) + e.inner; i++) {
+                sum += (double)dy[i];
+                sum_z += (double)dy[i] * (((double)x[i] - (double)mean[c]) * (double)scale[c]);
+            }
+        reals(call, AT_batch_norm_sums_dgamma)[c] = (real)sum_z;
+        reals(call, AT_batch_norm_sums_dbeta)[c] = (real)sum;
+    }
+}
+
+KERNEL(batch_norm_given_grad)
+{
+    const real *x = reals(call, AT_batch_norm_given_grad_x),
+               *dy = reals(call, AT_batch_norm_given_grad_dy),
+               *mean = reals(call, AT_batch_norm_given_grad_saved_mean),
+               *scale = reals(call, AT_batch_norm_given_grad_saved_scale);
+    const int32_t samples = call->op->attr.batch_norm_given_grad.samples;
+    struct extent e = extent_of(call);
+    const real size = (real)((samples ? samples : e.batch) * e.inner);
+    for (int64_t c = 0; c < e.channels; c++) {
+        const real factor = reals(call, AT_batch_norm_given_grad_gamma)[c] * scale[c],
+                   sum = reals(call, AT_batch_norm_given_grad_dbeta)[c] / size,
+                   sum_z = reals(call, AT_batch_norm_given_grad_dgamma)[c] / size;
+        for (int64_t n = 0; n < e.batch; n++)
+            for (int64_t i = at(e, n, c); i < at(e, n, c) + e.inner; i++)
+                reals(call, AT_batch_norm_given_grad_dx)[i] =
+                    factor * (dy[i] - sum - (x[i] - mean[c]) * scale[c] * sum_z);
+    }
+}
+
 KERNEL(batch_norm_fixed)
 {
     const real *x = reals(call, AT_batch_norm_fixed_x),

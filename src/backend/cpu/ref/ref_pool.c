@@ -1,62 +1,7 @@
 /* ref_pool.c: pooling of images. Every plane (a channel of a sample) is pooled by itself; the
  * window of the place (p, q) begins at (p·stride - pad, q·stride - pad) and what of it lies outside
  * the image counts for nothing. */
-#include "backend/cpu/real.h"
-
-struct pooling {
-    int64_t planes;
-    int64_t height, width; /* of the image */
-    int64_t rows, columns; /* of what it is pooled to */
-    int64_t window_h, window_w, stride_h, stride_w, pad_h, pad_w;
-};
-
-/* The attributes of the pooling ops begin alike. */
-static struct pooling pooling_of(const struct call *call, int image, int pooled)
-{
-    const union attributes *attr = &call->op->attr;
-    return (struct pooling){
-        .planes = dim(call, image, 0) * dim(call, image, 1),
-        .height = dim(call, image, 2),
-        .width = dim(call, image, 3),
-        .rows = dim(call, pooled, 2),
-        .columns = dim(call, pooled, 3),
-        .window_h = attr->max_pool.window_h,
-        .window_w = attr->max_pool.window_w,
-        .stride_h = attr->max_pool.stride_h,
-        .stride_w = attr->max_pool.stride_w,
-        .pad_h = attr->max_pool.pad_h,
-        .pad_w = attr->max_pool.pad_w,
-    };
-}
-
-/* The part of a window that lies in the image: rows and columns from … to, the last not included.
- * Of the window, `padded` elements lie in the image or its pad, which is as wide behind it as
- * before.
- */
-struct patch {
-    int64_t top, bottom, left, right;
-    int64_t padded;
-};
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static struct patch patch_at(const struct pooling *pooling, int64_t p, int64_t q)
-{
-    int64_t top = p * pooling->stride_h - pooling->pad_h;
-    int64_t left = q * pooling->stride_w - pooling->pad_w;
-    int64_t bottom = top + pooling->window_h, right = left + pooling->window_w;
-    return (struct patch){
-        .top = top < 0 ? 0 : top,
-        .bottom = smaller(bottom, pooling->height),
-        .left = left < 0 ? 0 : left,
-        .right = smaller(right, pooling->width),
-        .padded = (smaller(bottom, pooling->height + pooling->pad_h) - top) *
-                  (smaller(right, pooling->width + pooling->pad_w) - left),
-    };
-}
+#include "backend/cpu/ref/ref_window.h"
 
 /* Where the largest element of the patch is: the first of several; a NaN is larger than anything.
  */

@@ -13,4 +13,18 @@ static const struct kernel rows[] = {
 #undef OP
 };
 
+/* Sums over ranks are the same whatever form the numbers have, as long as all have the same. */
+static const struct kernel exchange_rows[] = {
+#define ROW(kind, type, run_it)                                                                    \
+    {                                                                                              \
+        .op = OP_##kind, .real = type, .form = FORM_ANY, .name = #kind, .run = run_it              \
+    }
+    ROW(all_reduce, DTYPE_F32, ref_all_reduce_f32),
+    ROW(all_reduce, DTYPE_F64, ref_all_reduce_f64),
+    ROW(wait, DTYPE_F32, ref_wait_f32),
+    ROW(wait, DTYPE_F64, ref_wait_f64),
+#undef ROW
+};
+
+const struct kernel_list exchange_kernels = KERNEL_LIST(exchange_rows);
 const struct kernel_list ref_kernels = KERNEL_LIST(rows);

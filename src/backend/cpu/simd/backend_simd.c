@@ -2,6 +2,7 @@
  * reference's. */
 #include "backend/cpu/cpu_backends.h"
 #include "backend/cpu/cpu_device.h"
+#include "backend/cpu/rounded.h"
 #include "backend/cpu/simd/simd_isas.h"
 
 static enum status simd_probe(void)
@@ -21,8 +22,9 @@ static enum status simd_open(const struct device_options *options, struct device
     struct kernel_table *table = &(*out)->kernels;
     const struct simd_isa *isa = simd_isa_of((*out)->isa);
     table->blocks = isa;
-    table->whole = isa ? isa->whole : NULL;
-    simd_add(table, (*out)->isa);
+    table->whole = isa && table->precision == PRECISION_FP32 ? isa->whole : NULL;
+    simd_add(table, (*out)->isa, &(*out)->cpu);
+    kernels_add(table, &rounded_kernels);
     kernels_add(table, &ref_kernels);
     return STATUS_OK;
 }

@@ -12,4 +12,6 @@ const struct simd_isa ISA(simd) = {
     .lists = lists,
     .whole = &ISA(stack),
     .dense = &ISA(dense_kernels),
+    .bf16 = ISA(bf16_lists),
+    .int8 = ISA(int8_lists),
 };

@@ -28,6 +28,14 @@ static inline vec vec_eighth_power(vec k)
     return _mm256_castsi256_ps(
         _mm256_add_epi32(_mm256_permutevar8x32_epi32(eighths, bits), _mm256_slli_epi32(bits, 20)));
 }
+static inline vec vec_low_bf16(vec words)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(words), 16));
+}
+static inline vec vec_high_bf16(vec words)
+{
+    return _mm256_and_ps(words, _mm256_castsi256_ps(_mm256_set1_epi32((int32_t)0xFFFF0000)));
+}
 static inline vec vec_negative(vec v)
 {
     return _mm256_xor_ps(v, _mm256_set1_ps(-0.0f));

@@ -30,6 +30,17 @@ static inline vec vec_eighth_power(vec k)
     return _mm512_castsi512_ps(
         _mm512_add_epi32(_mm512_permutexvar_epi32(bits, eighths), _mm512_slli_epi32(bits, 20)));
 }
+/* A lane holds two bf16 (narrow.h): as floats the low ones … */
+static inline vec vec_low_bf16(vec words)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(words), 16));
+}
+/* … and the high ones. */
+static inline vec vec_high_bf16(vec words)
+{
+    return _mm512_castsi512_ps(
+        _mm512_and_si512(_mm512_castps_si512(words), _mm512_set1_epi32((int32_t)0xFFFF0000)));
+}
 static inline vec vec_negative(vec v)
 {
     return _mm512_castsi512_ps(

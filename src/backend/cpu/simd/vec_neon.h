@@ -49,6 +49,22 @@ static inline vec vec_fnma(vec a, vec b, vec c)
 {
     return (vec){vfmsq_f32(c.low, a.low, b.low), vfmsq_f32(c.high, a.high, b.high)};
 }
+static inline quad quad_low_bf16(quad words)
+{
+    return vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(words), 16));
+}
+static inline quad quad_high_bf16(quad words)
+{
+    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(words), vdupq_n_u32(0xFFFF0000u)));
+}
+static inline vec vec_low_bf16(vec words)
+{
+    return (vec){quad_low_bf16(words.low), quad_low_bf16(words.high)};
+}
+static inline vec vec_high_bf16(vec words)
+{
+    return (vec){quad_high_bf16(words.low), quad_high_bf16(words.high)};
+}
 static inline vec vec_negative(vec v)
 {
     return (vec){vnegq_f32(v.low), vnegq_f32(v.high)};

@@ -55,7 +55,7 @@ static enum status take_memory(struct plan *plan)
     TRY(take(plan, bytes, "the plan's activations", &plan->memory));
     TRY(take(plan, program->role_bytes[ROLE_GRAD], "the plan's gradients", &plan->grads));
     TRY(take(plan, plan->workspace_bytes, "the plan's workspace", &plan->workspace));
-    TRY(take(plan, plan->act_grad_bytes, "what is left for updates", &plan->act_grad_memory));
+    TRY(take(plan, plan->act_grad_bytes, "gradients kept for updates", &plan->act_grad_memory));
     activation_grad_place(plan);
     TRY(take(plan, plan->side.bytes, "the plan's second workspace", &plan->side.workspace));
     TRY(take(plan, plan->side.twin_bytes, "the plan's third workspace",

@@ -50,8 +50,8 @@
 #define WHY_FEW_OUTPUTS "few outputs: cuBLASLt's tiles would be nearly empty"
 #define WHY_FEW_INPUTS "few inputs: hardly anything is multiplied, only outputs are written or read"
 #define WHY_SKINNY                                                                                 \
-    "few samples: a product that is over as soon as its weights have come, the first of "          \
-    "them on their way before the layer below is done"
+    "few samples: a product bound by reading its weights; it loads the first of them before the "  \
+    "layer below is done"
 #define WHY_SPLIT_K                                                                                \
     "few samples: cuBLASLt's tiles would leave multiprocessors idle, so the depth is cut "         \
     "among them"
@@ -62,14 +62,14 @@
     "samples do not fill its tiles"
 #define WHY_BLAS "a large product: cuBLASLt's tiles fill the GPU"
 #define WHY_BLAS_FEW_16BIT                                                                         \
-    "few samples in 16 bits of more weights than our kernels for them read as "                    \
-    "quickly, of rows that no vector divides, or not of weights"
+    "few samples in 16 bits: more weights than our kernels read as quickly, odd row "              \
+    "lengths, or factors that are no weights"
 #define WHY_BLAS_16BIT "a product in 16 bits of more than a handful of samples"
 #define WHY_SMALL_GEMM                                                                             \
     "a small product: many threads cut its depth, and are done before cuBLASLt's first "           \
     "tile would be"
 #define WHY_NO_BLAS "cuBLASLt is not there: tiles of our own"
-#define WHY_GEMM "hardly any weights for so many samples: cuBLASLt's tiles would be nearly empty"
+#define WHY_GEMM "few weights beside many samples: cuBLASLt's tiles would be nearly empty"
 #define WHY_CUDNN "the quickest of the engines that cuDNN proposes for this shape"
 #define WHY_NHWC "a convolution for tensor cores: images lie channels last, as these read them"
 #define WHY_DIRECT "few channels of the result: a thread has a pixel, all its channels in registers"

@@ -26,10 +26,10 @@ static const char *why_none(const struct dense_stack *dense, int32_t batch)
     if (!stack_can_activate(dense))
         return "the slope of gelu needs what kernels for whole steps do not keep";
     if (dense->probabilities)
-        return "it stores probabilities, and what makes them in whole steps is one block alone: "
-               "layers at most 32 wide, 64 samples at most 8 wide, 32 of 16, 16 of 32";
+        return "it stores probabilities, which needs one block: layers at most 32 wide, 64 samples "
+               "at most 8 wide, 32 of 16, 16 of 32";
     if (dense_widest(dense) <= BLOCK_WIDTH_MOST && dense->optimiser >= 0)
-        return "with what its optimiser keeps it does not fit a block's shared memory";
+        return "with its optimiser's state it does not fit a block's shared memory";
     if (dense->optimiser >= 0)
         return "wide layers are trained whole by plain sgd alone";
     if (dense->counts_sigmoid)
@@ -124,9 +124,8 @@ static const struct {
      "layer's weights, and steps need no launch",
      grid_launch},
     {"stack_grid_registers_f32_cuda",
-     "training with up to four samples of wide dense layers: each multiprocessor keeps "
-     "its tile of every layer's weights, of one layer in registers, and steps need no "
-     "launch",
+     "training of wide dense layers with up to four samples: each multiprocessor keeps its tile of "
+     "the weights, and steps need no launch",
      grid_launch},
 };
 

@@ -227,7 +227,8 @@ static enum status reshaped_batch(struct import *in, const struct constant *x, i
     if (x->batch < 0 ? *batch >= 0 && !one
                      : *batch < 0 || graph_count(&x->shape, x->batch) != graph_count(shape, *batch))
         REFUSE(in, STATUS_UNSUPPORTED,
-               "its new shape depends on the number of samples otherwise than that of its input");
+               "its new shape and its input's shape depend on the number of samples in different "
+               "ways");
     return STATUS_OK;
 }
 

@@ -232,7 +232,7 @@ enum status fold_equal(struct import *in, struct constant **out)
             times[side] = wide[side]->wholes ? samples_in(wide[side]->wholes[i]) : 0;
         double a = constant_at(wide[0], i), b = constant_at(wide[1], i);
         if (times[0] != times[1] && (times[0] && times[1] ? 1 : (times[0] ? b : a)) > 0)
-            REFUSE(in, STATUS_UNSUPPORTED, "it asks whether there are so many samples");
+            REFUSE(in, STATUS_UNSUPPORTED, "it compares the number of samples, which is not fixed");
         (*out)->wholes[i] = a == b;
     }
     return STATUS_OK;

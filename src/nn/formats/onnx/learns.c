@@ -101,8 +101,8 @@ enum status import_check_learning(struct import *in, int32_t given)
             if (pass && made && !numbers->held && !numbers->learnt)
                 TRY(import_untrainable(
                     in,
-                    "it cannot be trained: input %zu of the node '%.80s' (%.40s) is worked out of "
-                    "'%.80s', expected initializers as they stand in the file, each once",
+                    "it cannot be trained: input %zu of the node '%.80s' (%.40s) is computed from "
+                    "'%.80s', expected plain initializers, each used once",
                     i + 1, in->node->output[0], in->node->op_type,
                     numbers->origin_count ? numbers->origins[0] : value->name));
             if (pass && learns)

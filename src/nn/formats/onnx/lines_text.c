@@ -81,8 +81,8 @@ enum status import_write(struct import *in, struct value *output, struct text *o
     const struct constant *known = output->constant;
     if (known && known->reals && !known->held && !known->learnt)
         TRY(import_untrainable(in,
-                               "it cannot be trained: its output '%.80s' is worked out of '%.80s', "
-                               "expected initializers as they stand in the file, each once",
+                               "it cannot be trained: its output '%.80s' is computed from '%.80s', "
+                               "expected plain initializers, each used once",
                                output->name, known->origin_count ? known->origins[0] : ""));
     TRY(line_known(in, output, in->batch));
     if (output->padded || output->pool)

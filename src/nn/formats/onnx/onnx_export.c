@@ -322,10 +322,10 @@ static enum status write_layers(struct export *ex)
         ex->parts = 0;
         while (row < sizeof rows / sizeof *rows && strcmp(rows[row].kind, ex->layer->kind->name))
             row++;
-        enum status status =
-            row < sizeof rows / sizeof *rows
-                ? rows[row].write(ex)
-                : status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__, "ONNX has no such layer");
+        enum status status = row < sizeof rows / sizeof *rows
+                                 ? rows[row].write(ex)
+                                 : status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__,
+                                               "ONNX has no operator for it");
         if (status != STATUS_OK)
             return status_prefix(status, "%s: layer '%s' (%s)", ex->path, ex->layer->name,
                                  ex->layer->kind->name);

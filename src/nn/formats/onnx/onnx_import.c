@@ -258,8 +258,8 @@ static enum status write_node(struct import *in)
         return rows[r].write(in);
     }
     REFUSE(in, STATUS_UNSUPPORTED,
-           "there is no such operator here for what depends on the input; docs/onnx.md lists "
-           "those there are");
+           "prony has no such operator for values that depend on the input; docs/onnx.md lists the "
+           "operators");
 }
 
 /* Where a MaxPool found its numbers is known to a MaxUnpool only: no layer gives it. */

@@ -25,7 +25,7 @@ const char *stack_supports(const struct program *program)
     if (weights + transposed > STACK_WEIGHTS)
         return "it has too many weights";
     if (program->batch * weights > STACK_WORK)
-        return "the batch is not small for so many weights";
+        return "batch × weights is too large for a whole step in one kernel";
     if (dense->loss >= 0 && program->ops[dense->loss].kind == OP_binary_cross_entropy)
         return "the loss is neither mse nor cross_entropy";
     if (dense->states > STACK_STATES)

@@ -203,7 +203,7 @@ static enum status put(struct import *in, const int64_t *where, const struct val
     if (how) {
         struct value numbers;
         if (!updates->constant || !updates->constant->reals)
-            REFUSE(in, STATUS_UNSUPPORTED, "what it adds or multiplies depends on the data");
+            REFUSE(in, STATUS_UNSUPPORTED, "its updates depend on the data, expected constants");
         TRY(compose_known(in, x->shape, how == 1 ? 0 : 1, &numbers));
         for (int64_t i = 0; i < more; i++) {
             float *to = &numbers.constant->reals[where[i]], by = updates->constant->reals[i];
@@ -256,7 +256,7 @@ enum status node_scatter(struct import *in)
     TRY(read_places(in, 1, &like, &index));
     TRY(graph_axis_of(in, "axis", 0, x.shape.rank, &axis));
     if (axis == x.batch || !shape_equal(&index->shape, &updates.shape))
-        REFUSE(in, STATUS_UNSUPPORTED, "expected a place for each of what is put, within a sample");
+        REFUSE(in, STATUS_UNSUPPORTED, "expected one index for each update, within a sample");
     TRY(compose_places(in, index->count, &where));
     for (int64_t i = 0; i < index->count; i++)
         TRY(place_along(in, index, i, axis, &x.shape, &where[i]));

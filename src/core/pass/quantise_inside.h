@@ -1,0 +1,57 @@
+/* quantise_inside.h: what quantise.c and quantise_product.c share: the walk over the old program.
+ */
+#ifndef PRONY_CORE_PASS_QUANTISE_INSIDE_H
+#define PRONY_CORE_PASS_QUANTISE_INSIDE_H
+
+#include "core/pass/quantise.h"
+
+/* What there is of a tensor of the old program, by its root. -1: not yet. */
+struct form {
+    int32_t real, u8;
+    struct scale scale; /* of u8 */
+};
+
+struct walk {
+    const struct program *from;
+    struct quantisation *how;
+    const struct quantise_source *source;
+    struct params *params;
+    struct draft draft;
+    struct form *forms;   /* per tensor */
+    int32_t *readers;     /* per root: how many operands read it */
+    int32_t *only_reader; /* per tensor: one of the ops that read it in its own shape */
+    bool *gone;           /* per op: another does its work */
+};
+
+/* The op that alone reads the tensor, in the shape it has, where it is of that kind; or -1. */
+int32_t walk_next(const struct walk *walk, int32_t tensor, enum op_kind kind);
+/* The activate or bound that alone reads the tensor; or -1. */
+int32_t walk_function(const struct walk *walk, int32_t tensor);
+bool walk_keeps(const struct walk *walk, const struct op *op);
+/* Does an op read the tensor that will take it in 8 bits? */
+bool walk_wants(const struct walk *walk, int32_t tensor);
+bool walk_has_range(const struct walk *walk, int32_t tensor);
+struct scale walk_scale(const struct walk *walk, int32_t tensor);
+
+/* The tensor as it is needed, made of what there is. */
+int32_t walk_real(struct walk *walk, int32_t tensor);
+int32_t walk_u8(struct walk *walk, int32_t tensor);
+/* Where an op writes the tensor, in 8 bits on this scale. */
+int32_t walk_write(struct walk *walk, int32_t tensor, struct scale scale);
+/* A parameter "LAYER.NAME". */
+int32_t walk_keep(struct walk *walk, const char *layer, const char *name, enum dtype dtype,
+                  struct shape shape);
+/* Where its values go, until the next one is declared; NULL where it gets none, or is none. */
+void *walk_values(const struct walk *walk, int32_t kept);
+/* The table of a function (NULL: of none) between two scales. */
+int32_t walk_table(struct walk *walk, const struct op *at, const struct op *function,
+                   const struct scale *from, const struct scale *to);
+/* The levels between which a function leaves numbers on this scale as they are. */
+void walk_bounds(const struct op *function, const struct scale *scale, int32_t *low, int32_t *high);
+/* Does the function only bound? Then it needs no table. */
+bool function_bounds(const struct op *function);
+
+/* A dense or conv op and what follows it. False: it stays in fp32. */
+bool walk_product(struct walk *walk, int32_t o);
+
+#endif

@@ -1,0 +1,80 @@
+#!/bin/sh
+# prony quantise as a user runs it: a network in 8 bits, what it costs, the file it writes, and what it
+# refuses or warns of.
+
+suite=cli_quantise
+. tests/shell/command.sh
+cd "$folder" || exit 2
+
+"$prony" train small iris --epochs 100 --out iris.safetensors >/dev/null 2>&1
+"$prony" train mlp:64-16-10 digits --epochs 10 --batch 16 --optimiser adam --out digits.safetensors \
+    >/dev/null 2>&1
+
+# What it says, and the file.
+expect says_what_is_lost 0 "accuracy" "$prony" quantise digits.safetensors digits --out d8.safetensors
+holds noise_is_per_layer "$output" "dense1              int8"
+lost=$(echo "$output" | sed -n 's/.*: \([0-9.]*\) % lost.*/\1/p')
+awk -v lost="${lost:-0}" 'BEGIN { exit !(lost <= 0.3) }'
+report digits_lose_little $? "$output"
+said=$(echo "$output" | sed -n 's/.* \([0-9.]*\) % in int8.*/\1/p')
+predicted=$("$prony" predict d8.safetensors digits | sed -n 's/^accuracy \([0-9.]*\) %$/\1/p')
+awk -v a="$said" -v b="$predicted" 'BEGIN { exit !(a - b < 0.06 && b - a < 0.06) }'
+report the_file_predicts_the_same $? "quantise said $said, predict $predicted"
+expect the_network_may_be_named 0 "written to" \
+    "$prony" quantise small iris.safetensors iris --out i8.safetensors
+expect explain_shows_integers 0 "dense_int8" "$prony" explain i8.safetensors
+expect explain_shows_tables 0 "sigmoid1.table" "$prony" explain i8.safetensors
+expect plain_shifts 0 "written to" "$prony" quantise digits.safetensors digits --plain --out p8.safetensors
+expect plain_has_7_bits 0 "high=127" "$prony" explain p8.safetensors
+expect layers_are_kept 0 "dense1              fp32" \
+    "$prony" quantise digits.safetensors digits --keep dense1 --out k8.safetensors
+expect ranges_are_chosen 0 "accuracy" \
+    "$prony" quantise digits.safetensors digits --ranges percentile --rows 64 --out r8.safetensors
+# small has no softmax, which is in reals
+ref=$("$prony" predict i8.safetensors iris --backend ref --out ref.csv)
+simd=$("$prony" predict i8.safetensors iris --out usual.csv)
+cmp ref.csv usual.csv >/dev/null 2>&1
+report backends_give_the_same_bits $? "ref: $ref; usual: $simd"
+
+# The bench holds every backend to the reference.
+bench="--phase inference --seconds 0.1 --threads 1"
+# shellcheck disable=SC2086
+for network in i8.safetensors d8.safetensors small lenet; do
+    says "bench_checks_${network%.*}" "correct" "$prony" bench $network --precision int8 --backend simd $bench
+done
+# shellcheck disable=SC2086
+says a_file_of_8_bits_is_no_fp32 "expected --precision int8" "$prony" bench i8.safetensors $bench
+says int8_does_not_train "int8 is for inference" "$prony" bench small --precision int8 --seconds 0.1
+expect reals_are_no_integers 2 "prony quantise makes one" \
+    "$prony" predict iris.safetensors iris --precision int8
+expect explain_takes_no_reals 2 "prony quantise wrote" "$prony" explain small --precision int8
+
+# What it warns of.
+{
+    head -1 "$OLDPWD/datasets/iris.csv"
+    grep setosa "$OLDPWD/datasets/iris.csv"
+} >one.csv
+says one_class_is_told "are of the class" \
+    "$prony" quantise iris.safetensors one.csv --out o8.safetensors
+head -1 "$OLDPWD/datasets/iris.csv" >none.csv
+expect no_rows_are_told 2 "none.csv" "$prony" quantise iris.safetensors none.csv --out n8.safetensors
+[ ! -e n8.safetensors ]
+report nothing_is_written $? "$(ls)"
+
+# What it refuses.
+expect another_range 2 "expected mse, minmax or percentile" \
+    "$prony" quantise iris.safetensors iris --ranges best --out x
+expect another_width 2 "expected 8, 4 or 2" \
+    "$prony" quantise iris.safetensors iris --weight-bits 3 --out x
+expect no_such_layer 2 "no layer 'dense9'" \
+    "$prony" quantise iris.safetensors iris --keep dense9 --out x
+expect not_twice 2 "expected its fp32 form" "$prony" quantise i8.safetensors iris --out x
+expect out_is_needed 2 "found no --out" "$prony" quantise iris.safetensors iris
+expect not_over_the_weights 2 "iris.safetensors" \
+    "$prony" quantise iris.safetensors iris --out iris.safetensors
+expect no_weights 2 "prony quantise FILE DATA" "$prony" quantise small iris --out x
+expect not_trained_on 2 "found a saved network" "$prony" train i8.safetensors iris
+[ ! -e x ]
+report refusals_write_nothing $? "$(ls)"
+
+exit $status
