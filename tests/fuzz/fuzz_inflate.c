@@ -1,8 +1,8 @@
 /* fuzz_inflate.c: any bytes are a gzip file that unpacks to at most the limit, or are refused.
  * Checksums would stop nearly all inputs at their end, so the unpacked bytes are not looked at:
  * what is sought are reads and writes beyond the buffers. */
+#include "base/inflate.h"
 #include "base/memory.h"
-#include "data/inflate.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* trace.c: a timeline, in the Trace Event Format that chrome://tracing, ui.perfetto.dev and
+/* timeline.c: a timeline, in the Trace Event Format that chrome://tracing, ui.perfetto.dev and
  * speedscope read: complete events ("ph":"X") in microseconds from the first, a process for each
  * program and in it a row for each lane. */
 #include "base/json.h"

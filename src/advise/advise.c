@@ -1,0 +1,303 @@
+/* advise.c: see advise.h. */
+#include "advise/advise.h"
+
+#include "advise/rules.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct rule rules[RULES] = {
+#define RULE(key, id, word, low, high, title, action)                                              \
+    {#key, id, RULE_##word, low, high, title, action},
+#include "advise/rules.def"
+};
+
+static rule_look *const looks[RULES] = {
+#define RULE(key, id, word, low, high, title, action) rule_##key,
+#include "advise/rules.def"
+};
+
+const char *rule_word_name(enum rule_word word)
+{
+    static const char *const names[] = {"expected", "up to", "at least"};
+    return names[word];
+}
+
+void advice_free(struct advice *advice)
+{
+    steps_free(&advice->steps);
+    arena_free(&advice->arena);
+    *advice = (struct advice){0};
+}
+
+/* ---- the time of a step ---------------------------------------------------------------------- */
+
+static int order_of(const void *a, const void *b)
+{
+    double x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return (x > y) - (x < y);
+}
+
+/* Runs that nobody watched say it best; else the watched steps. */
+static enum status find_step_time(const struct trace *trace, struct advice *advice)
+{
+    double *times;
+    size_t count = 0;
+    NEED(times = mem_array(trace->fact_count + 1, sizeof *times));
+    for (size_t i = 0; i < trace->fact_count; i++)
+        if (!strcmp(trace_word(trace, trace->facts[i].key), "unwatched_ns") &&
+            text_to_real(trace_word(trace, trace->facts[i].value), &times[count]) &&
+            times[count] > 0)
+            count++;
+    advice->unwatched = count > 0;
+    if (count) {
+        qsort(times, count, sizeof *times, order_of);
+        advice->step_ns = (times[(count - 1) / 2] + times[count / 2]) / 2;
+        advice->spread = (times[count - 1 - count / 4] - times[count / 4]) / (2 * advice->step_ns);
+    } else {
+        advice->step_ns = steps_median_ns(trace, &advice->steps, &advice->spread);
+    }
+    mem_free(times);
+    return STATUS_OK;
+}
+
+static void count_samples(const struct trace *trace, struct advice *advice)
+{
+    for (size_t i = 0; i < trace->span_count; i++)
+        advice->samples += trace->spans[i].kind == SPAN_sample &&
+                           trace->spans[i].start_ns >= advice->steps.start_ns &&
+                           trace->spans[i].start_ns < advice->steps.end_ns;
+}
+
+/* ---- asking the rules ------------------------------------------------------------------------ */
+
+struct candidate {
+    int rule;
+    double gain, low_gain;
+    bool assumed;
+    uint32_t site;
+    const char *evidence;
+    struct replay changed;
+};
+
+static bool is_worth(const struct advice *advice, double gain)
+{
+    return gain >= ADVICE_LEAST && gain - 1 >= ADVICE_NOISE * advice->spread && !isinf(gain);
+}
+
+/* Surer words come first, then larger gains. */
+static bool is_better(const struct candidate *a, const struct candidate *b)
+{
+    bool a_bound = rules[a->rule].word == RULE_UP_TO, b_bound = rules[b->rule].word == RULE_UP_TO;
+    return a_bound != b_bound ? b_bound : a->gain > b->gain;
+}
+
+static enum status ask(const struct look *look, const struct replay *now, double now_ns, int rule,
+                       struct advice *advice, struct candidate *candidate)
+{
+    struct rule_found found = {0};
+    double window = 0;
+    enum status status = STATUS_OK;
+    *candidate = (struct candidate){.rule = rule};
+    if (now)
+        TRY_OR(done, replay_copy(now, &candidate->changed));
+    TRY_OR(done, looks[rule](look, now ? &candidate->changed : NULL, &found));
+    if (!found.applies)
+        goto done;
+    candidate->gain = found.gain;
+    if (found.gain == 0 && now) {
+        TRY_OR(done, replay_run(&candidate->changed, &window));
+        candidate->gain = window > 0 ? now_ns / window : 0;
+    }
+    candidate->low_gain = found.low_gain;
+    candidate->assumed = found.assumed;
+    candidate->site = trace_user_site(look->trace, found.site);
+    TRY_OR(done, text_done(&found.evidence));
+    NEED_OR(done, candidate->evidence = arena_text(&advice->arena, text_of(&found.evidence)));
+done:
+    text_free(&found.evidence);
+    return status;
+}
+
+static void keep(struct advice *advice, const struct candidate *candidate)
+{
+    const struct rule *rule = &rules[candidate->rule];
+    const double more = candidate->gain - 1; /* a bus of half to twice the rate: 0.5 to 3 of it */
+    double low = 1 + (candidate->assumed ? 0.5 : rule->low) * more;
+    if (candidate->low_gain > 0 && candidate->low_gain < candidate->gain)
+        low = fmax(candidate->low_gain * 0.9, 1);
+    advice->findings[advice->count++] =
+        (struct finding_of_trace){.rule = rule,
+                                  .gain = candidate->gain,
+                                  .low = low,
+                                  .high = 1 + (candidate->assumed ? 3 : rule->high) * more,
+                                  .site = candidate->site,
+                                  .evidence = candidate->evidence};
+    if (rule->word != RULE_UP_TO)
+        advice->together *= candidate->gain;
+}
+
+/* One round: the best of the rules that are left; *taken: there was one. *now becomes its change.
+ */
+static enum status take_best(const struct look *look, struct replay *now, double *now_ns,
+                             bool *asked, struct advice *advice, bool *taken)
+{
+    struct candidate best = {.rule = -1}, next;
+    enum status status = STATUS_OK;
+    *taken = false;
+    for (int rule = 0; rule < RULES; rule++) {
+        if (asked[rule])
+            continue;
+        status = ask(look, look->base ? now : NULL, *now_ns, rule, advice, &next);
+        if (status != STATUS_OK || !is_worth(advice, next.gain) ||
+            (best.rule >= 0 && !is_better(&next, &best))) {
+            replay_free(&next.changed);
+            if (status != STATUS_OK)
+                break;
+            continue;
+        }
+        replay_free(&best.changed);
+        best = next;
+    }
+    if (status != STATUS_OK || best.rule < 0) {
+        replay_free(&best.changed);
+        return status;
+    }
+    asked[best.rule] = *taken = true;
+    keep(advice, &best);
+    /* what is only an upper bound, or not of the replay, changes nothing for the rest */
+    if (look->base && rules[best.rule].word != RULE_UP_TO) {
+        replay_free(now);
+        *now = best.changed;
+        return replay_run(now, now_ns);
+    }
+    replay_free(&best.changed);
+    return STATUS_OK;
+}
+
+static enum status ask_rules(const struct look *look, struct advice *advice)
+{
+    bool asked[RULES] = {false}, taken = true;
+    struct replay now = {0};
+    double now_ns = look->window_ns;
+    enum status status = look->base ? replay_copy(look->base, &now) : STATUS_OK;
+    while (status == STATUS_OK && taken)
+        status = take_best(look, &now, &now_ns, asked, advice, &taken);
+    replay_free(&now);
+    return status;
+}
+
+/* ---- when nothing is said -------------------------------------------------------------------- */
+
+static enum status find_silence(const struct trace *trace, struct advice *advice)
+{
+    const struct steps *steps = &advice->steps;
+    const char *why = NULL;
+    if (!trace->span_count)
+        why = "the trace is empty";
+    else if (steps->gpu < 0 && !advice->samples)
+        why = "the trace has neither kernels of a GPU nor samples of the host";
+    else if (steps->gpu < 0 && advice->samples < ADVICE_SAMPLES)
+        NEED(why = arena_format(&advice->arena,
+                                "found %zu samples of the host, expected %d or more: let the "
+                                "program run longer, or raise --rate",
+                                advice->samples, ADVICE_SAMPLES));
+    else if (steps->gpu >= 0 && !steps->count)
+        why = "no step repeats in it: a profile of ten steps or more can be judged";
+    else if (steps->gpu >= 0 && steps->count < ADVICE_STEPS)
+        NEED(why = arena_format(&advice->arena, "found %zu whole steps, expected %d or more",
+                                steps->count, ADVICE_STEPS));
+    else if (steps->gpu >= 0 && fabs(advice->replay - 1) > ADVICE_REPLAY)
+        NEED(why = arena_format(&advice->arena,
+                                "the replay of the trace takes %.2f × the time that it took, so "
+                                "it supports no advice",
+                                advice->replay));
+    advice->silent = why;
+    return STATUS_OK;
+}
+
+/* What bounds the run, where nothing was found; else only how its time is spent. */
+static enum status find_bound(struct advice *advice)
+{
+    const struct budget *budget = &advice->budget;
+    const double window = fmax((double)budget->window_ns, 1);
+    const double compute = (double)budget->compute_ns / window;
+    const double copy = (double)budget->copy_ns / window;
+    const double idle = (double)budget->idle_ns / window;
+    const char *what = "compute, copies and the host share the time: ";
+    if (advice->steps.gpu < 0) {
+        advice->bound = "it uses no GPU: the CPU's own code bounds it";
+        return STATUS_OK;
+    }
+    if (advice->count)
+        what = "as it ran: ";
+    else if (compute >= 0.8 && copy >= 0.8)
+        what = "bound by compute and the bus together: ";
+    else if (compute >= 0.8)
+        what = "bound by compute, so only faster kernels, less work or a faster GPU help: ";
+    else if (copy >= 0.8)
+        what = "bound by the bus, so only fewer bytes help: ";
+    else if (idle >= 0.5)
+        what = "bound by the host: ";
+    NEED(advice->bound =
+             arena_format(&advice->arena, "%scompute %.0f %%, copies %.0f %%, idle %.0f %%", what,
+                          100 * compute, 100 * copy, 100 * idle));
+    return STATUS_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static enum status look_with(const struct trace *trace, struct advice *advice,
+                             struct replay *replay)
+{
+    struct look look = {.trace = trace, .advice = advice};
+    if (advice->steps.gpu >= 0) {
+        TRY(replay_fit(replay, advice->step_ns * (double)advice->steps.count));
+        TRY(replay_run(replay, &look.window_ns));
+        look.base = replay;
+    }
+    TRY(look_for_loader(&look));
+    return ask_rules(&look, advice);
+}
+
+enum status advise_budget(const struct trace *trace, struct advice *advice)
+{
+    enum status status;
+    *advice = (struct advice){.together = 1};
+    TRY_OR(done, steps_find(trace, &advice->steps));
+    TRY_OR(done, budget_make(trace, &advice->steps, &advice->budget));
+    TRY_OR(done, find_step_time(trace, advice));
+    count_samples(trace, advice);
+done:
+    if (status != STATUS_OK)
+        advice_free(advice);
+    return status;
+}
+
+enum status advise(const struct trace *trace, struct advice *advice)
+{
+    struct replay replay = {0};
+    enum status status;
+    TRY(advise_budget(trace, advice));
+    if (advice->steps.count > ADVICE_STEPS_MOST) {
+        steps_keep_last(trace, &advice->steps, ADVICE_STEPS_MOST);
+        TRY_OR(done, budget_make(trace, &advice->steps, &advice->budget));
+    }
+    if (advice->steps.gpu >= 0 && advice->steps.count) {
+        TRY_OR(done, replay_make(trace, &advice->steps, &replay));
+        TRY_OR(done, replay_check(&replay, &advice->replay));
+    }
+    TRY_OR(done, find_silence(trace, advice));
+    if (!advice->silent)
+        TRY_OR(done, look_with(trace, advice, &replay));
+    TRY_OR(done, find_bound(advice));
+done:
+    replay_free(&replay);
+    if (status != STATUS_OK)
+        advice_free(advice);
+    return status;
+}

@@ -1,0 +1,68 @@
+/* advise.h: what would make a run faster, by how much, and why nothing else would.
+ *
+ * Each rule (rules.def) looks at the trace and makes one change on a copy of its replay; the
+ * replay's time says what the change gains. The surest and largest is taken, then what is left is
+ * looked at again, so that nothing is counted twice. A gain that is small, or within the noise, or
+ * from a trace that the replay does not reproduce, is not said: then there is one sentence on what
+ * bounds the run. */
+#ifndef PRONY_ADVISE_ADVISE_H
+#define PRONY_ADVISE_ADVISE_H
+
+#include "advise/replay.h"
+
+enum rule_word { RULE_EXPECTED, RULE_UP_TO, RULE_AT_LEAST };
+
+enum rule_key {
+#define RULE(key, id, word, low, high, title, action) RULE_##key,
+#include "advise/rules.def"
+    RULES
+};
+
+struct rule {
+    const char *key, *id;
+    enum rule_word word;
+    double low, high;
+    const char *title, *action;
+};
+extern const struct rule rules[RULES];
+const char *rule_word_name(enum rule_word word); /* "expected" */
+
+/* When a gain is said. */
+#define ADVICE_LEAST 1.05  /* × */
+#define ADVICE_NOISE 2.0   /* times the spread of the step's time */
+#define ADVICE_REPLAY 0.05 /* how far the replay may be from the window */
+enum {
+    ADVICE_STEPS = 10,
+    ADVICE_STEPS_MOST = 200, /* the last ones: more say no more, and take memory */
+    ADVICE_SAMPLES = 200
+};
+
+struct finding_of_trace {
+    const struct rule *rule;
+    double gain, low, high; /* of the program, × with only what was said before it changed */
+    uint32_t site;          /* the user's line; 0: not one */
+    const char *evidence;   /* in the advice's arena */
+};
+
+struct advice {
+    struct steps steps;
+    struct budget budget;
+    double step_ns; /* unwatched where the trace knows it */
+    double spread;  /* of it, as a share */
+    bool unwatched;
+    double replay;  /* replay's check ÷ window; 0: it cannot be replayed */
+    size_t samples; /* in the window */
+    struct finding_of_trace findings[RULES];
+    size_t count;
+    double together;    /* the gain of all findings but those that are only upper bounds */
+    const char *silent; /* why nothing can be said at all; NULL: it was looked at */
+    const char *bound;  /* what bounds the run */
+    struct arena arena;
+};
+
+/* Only steps, budget and times: no rule is asked. */
+enum status advise_budget(const struct trace *trace, struct advice *advice);
+enum status advise(const struct trace *trace, struct advice *advice);
+void advice_free(struct advice *advice); /* zeroed is fine */
+
+#endif

@@ -1,0 +1,270 @@
+/* advice_output.c: findings of a trace, for people and as JSON. See trace_output.h. */
+#include "base/json.h"
+#include "cli/program/trace_output.h"
+#include "cli/table/wrap.h"
+
+#include <stdio.h>
+
+static void add_gain(double gain, struct text *out)
+{
+    text_printf(out, gain < 1.995 ? "%.2f" : gain < 9.95 ? "%.1f" : "%.0f", gain);
+}
+
+/* "expected 4.6 × (4.2 to 4.9)", or "then 2.0 × more". */
+static void add_expected(const struct finding_of_trace *finding, struct text *out)
+{
+    text_printf(out, "%s ", rule_word_name(finding->rule->word));
+    add_gain(finding->gain, out);
+    text_add(out, " ×");
+    if (finding->rule->word == RULE_EXPECTED) {
+        text_add(out, ", between ");
+        add_gain(finding->low, out);
+        text_add(out, " and ");
+        add_gain(finding->high, out);
+    }
+}
+
+static void add_finding(const struct trace *trace, const struct finding_of_trace *finding,
+                        size_t number, int width, struct text *out)
+{
+    struct text line = {0};
+    char lead[16];
+    snprintf(lead, sizeof lead, "%-3zu", number);
+    text_printf(&line, "%s %s: ", finding->rule->id, finding->rule->title);
+    add_expected(finding, &line);
+    if (number > 1)
+        text_add(&line, ", after those above");
+    wrap_add(out, lead, text_of(&line), width);
+    text_clear(&line);
+    trace_add_line(trace, finding->site, &line);
+    if (line.length)
+        text_add(&line, ": ");
+    text_add(&line, finding->evidence);
+    wrap_add(out, "   seen  ", text_of(&line), width);
+    wrap_add(out, "   do    ", finding->rule->action, width);
+    text_free(&line);
+}
+
+static void add_silence(const struct advice *advice, int width, struct text *out)
+{
+    struct text line = {0};
+    if (advice->silent) {
+        text_printf(&line, "nothing is advised: %s", advice->silent);
+    } else {
+        text_printf(&line, "looked at, nothing worth more than %.0f %%", 100 * (ADVICE_LEAST - 1));
+        if (ADVICE_NOISE * advice->spread > ADVICE_LEAST - 1)
+            text_printf(&line, ", nor than twice the noise of a step (%.0f %%)",
+                        100 * ADVICE_NOISE * advice->spread);
+    }
+    wrap_add(out, "", text_of(&line), width);
+    text_free(&line);
+}
+
+enum status advised_text(const struct trace *trace, const struct advice *advice, const char *title,
+                         int width, struct text *out)
+{
+    struct text line = {0};
+    text_printf(&line, "%s: ", title);
+    if (advice->steps.count)
+        text_printf(&line, "%zu steps of ", advice->steps.count);
+    text_add_time(&line, advice->step_ns);
+    wrap_add(out, "", text_of(&line), width);
+    text_add(out, "\n");
+    for (size_t i = 0; i < advice->count; i++)
+        add_finding(trace, &advice->findings[i], i + 1, width, out);
+    if (!advice->count)
+        add_silence(advice, width, out);
+    text_clear(&line);
+    if (advice->count > 1 && advice->together > 1) {
+        text_add(&line, "together ");
+        add_gain(advice->together, &line);
+        text_add(&line, " ×");
+        wrap_add(out, "", text_of(&line), width);
+    }
+    text_add(out, "\n");
+    wrap_add(out, "", advice->bound, width);
+    text_clear(&line);
+    if (advice->replay > 0) {
+        text_printf(&line, "replay of the trace: %.3f × the time that it took", advice->replay);
+        wrap_add(out, "", text_of(&line), width);
+    }
+    text_free(&line);
+    return STATUS_OK;
+}
+
+/* ---- proof ----------------------------------------------------------------------------------- */
+
+/* Which change was made is not known: the first finding, or all of them? */
+static const char *verdict_of(const struct advice *before, double measured, double noise)
+{
+    if (measured - 1 < noise)
+        return "not proved: no faster";
+    if (!before->count)
+        return "faster, though nothing was advised";
+    const struct finding_of_trace *first = &before->findings[0];
+    if (measured >= first->low * (1 - noise) && measured <= first->high * (1 + noise))
+        return "proved";
+    if (before->count > 1 && measured >= 0.9 * before->together * (1 - noise) &&
+        measured <= 1.1 * before->together * (1 + noise))
+        return "proved, with all findings";
+    return "faster, but not as expected";
+}
+
+void advised_proof(const struct advice *before, const struct advice *after, int width,
+                   struct text *out)
+{
+    struct text line = {0};
+    double measured = after->step_ns > 0 ? before->step_ns / after->step_ns : 0;
+    double noise = before->spread + after->spread;
+    if (before->count) {
+        text_printf(&line, "%s ", rule_word_name(before->findings[0].rule->word));
+        add_gain(before->findings[0].gain, &line);
+        text_add(&line, " × · ");
+    }
+    text_printf(&line, "measured %.2f × ± %.1f %% · %s", measured, 100 * noise,
+                verdict_of(before, measured, noise));
+    if (before->unwatched != after->unwatched)
+        text_add(&line, " (one of the two was watched, which takes time)");
+    text_add(out, "\n");
+    wrap_add(out, "", text_of(&line), width);
+    text_free(&line);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void put_text(struct json_writer *json, const char *key, const char *value)
+{
+    json_key(json, key);
+    json_add_text(json, value);
+}
+
+static void put_real(struct json_writer *json, const char *key, double value)
+{
+    json_key(json, key);
+    json_add_real(json, value);
+}
+
+static void put_int(struct json_writer *json, const char *key, int64_t value)
+{
+    json_key(json, key);
+    json_add_int(json, value);
+}
+
+static void put_budget(struct json_writer *json, const struct budget *budget)
+{
+    json_key(json, "budget");
+    json_object(json);
+    put_int(json, "window_ns", budget->window_ns);
+    for (int part = 0; part < BUDGET_PARTS; part++)
+        put_int(json, budget_part_name((enum budget_part)part), budget->part_ns[part]);
+    json_end(json);
+    json_key(json, "figures");
+    json_object(json);
+    put_int(json, "compute_ns", budget->compute_ns);
+    put_int(json, "copy_ns", budget->copy_ns);
+    put_int(json, "overlap_ns", budget->overlap_ns);
+    put_int(json, "concurrent_ns", budget->concurrent_ns);
+    put_int(json, "kernels", (int64_t)budget->kernels);
+    put_int(json, "kernel_ns", budget->kernel_ns);
+    put_int(json, "copies", (int64_t)budget->copies);
+    put_int(json, "up_bytes", (int64_t)budget->up_bytes);
+    put_int(json, "up_ns", budget->up_ns);
+    put_int(json, "down_bytes", (int64_t)budget->down_bytes);
+    put_int(json, "down_ns", budget->down_ns);
+    json_end(json);
+}
+
+static void put_finding(struct json_writer *json, const struct trace *trace,
+                        const struct finding_of_trace *finding)
+{
+    struct text line = {0};
+    json_object(json);
+    put_text(json, "rule", finding->rule->id);
+    put_text(json, "key", finding->rule->key);
+    put_text(json, "title", finding->rule->title);
+    put_text(json, "word", rule_word_name(finding->rule->word));
+    put_real(json, "gain", finding->gain);
+    put_real(json, "low", finding->low);
+    put_real(json, "high", finding->high);
+    trace_add_line(trace, finding->site, &line);
+    put_text(json, "line", line.length ? text_of(&line) : NULL);
+    put_text(json, "evidence", finding->evidence);
+    put_text(json, "action", finding->rule->action);
+    json_end(json);
+    text_free(&line);
+}
+
+static enum status put_kernels(struct json_writer *json, const struct trace *trace,
+                               const struct advice *advice)
+{
+    enum { MOST = 50 };
+    struct budget_kernel kernels[MOST];
+    size_t count;
+    TRY(budget_kernels(trace, &advice->steps, kernels, MOST, &count));
+    json_key(json, "kernels");
+    json_array(json);
+    for (size_t i = 0; i < count; i++) {
+        json_object(json);
+        put_text(json, "name", trace_word(trace, kernels[i].name));
+        put_int(json, "count", (int64_t)kernels[i].count);
+        put_int(json, "ns", kernels[i].ns);
+        json_end(json);
+    }
+    json_end(json);
+    return STATUS_OK;
+}
+
+static enum status put_lines(struct json_writer *json, const struct trace *trace,
+                             const struct advice *advice)
+{
+    enum { MOST = 50 };
+    struct budget_line lines[MOST];
+    size_t count;
+    int64_t sampled_ns;
+    TRY(budget_lines(trace, &advice->steps, lines, MOST, &count, &sampled_ns));
+    json_key(json, "lines");
+    json_array(json);
+    for (size_t i = 0; i < count; i++) {
+        struct text line = {0};
+        trace_add_line(trace, lines[i].site, &line);
+        json_object(json);
+        put_text(json, "line", line.length ? text_of(&line) : NULL);
+        put_int(json, "ns", lines[i].ns);
+        json_end(json);
+        text_free(&line);
+    }
+    json_end(json);
+    return STATUS_OK;
+}
+
+enum status traced_json(const struct trace *trace, const struct advice *advice, const char *title,
+                        struct text *out)
+{
+    struct json_writer json;
+    json_begin(&json, out);
+    json_object(&json);
+    put_text(&json, "title", title);
+    put_text(&json, "format", trace_fact(trace, "format"));
+    put_text(&json, "gpu", trace_fact(trace, "gpu"));
+    put_int(&json, "steps", (int64_t)advice->steps.count);
+    put_real(&json, "step_ns", advice->step_ns);
+    put_real(&json, "spread", advice->spread);
+    json_key(&json, "unwatched");
+    json_add_bool(&json, advice->unwatched);
+    put_real(&json, "replay", advice->replay);
+    put_int(&json, "samples", (int64_t)advice->samples);
+    put_budget(&json, &advice->budget);
+    TRY(put_kernels(&json, trace, advice));
+    TRY(put_lines(&json, trace, advice));
+    json_key(&json, "findings");
+    json_array(&json);
+    for (size_t i = 0; i < advice->count; i++)
+        put_finding(&json, trace, &advice->findings[i]);
+    json_end(&json);
+    put_real(&json, "together", advice->together);
+    put_text(&json, "silent", advice->silent);
+    put_text(&json, "bound", advice->bound);
+    json_end(&json);
+    text_add(out, "\n");
+    return STATUS_OK;
+}

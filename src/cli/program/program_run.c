@@ -1,0 +1,213 @@
+/* program_run.c: see program_run.h. The program keeps its standard output: the report goes to
+ * standard error, as that of time and strace does. With --json the object goes to standard output,
+ * and the program's output to standard error. */
+#include "cli/program/program_run.h"
+
+#include "advise/advise.h"
+#include "base/file.h"
+#include "base/machine/cpu.h"
+#include "cli/program/program_report.h"
+#include "cli/program/prove_program.h"
+#include "cli/program/trace_command.h"
+#include "cli/program/trace_output.h"
+#include "cli/screen.h"
+#include "cli/table/wrap.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* All that a run gives. */
+struct program_seen {
+    const char *command; /* as it is typed */
+    struct running_end unwatched;
+    struct watched watched;
+    struct trace trace;
+};
+
+static void seen_free(struct program_seen *seen)
+{
+    watched_free(&seen->watched);
+    trace_free(&seen->trace);
+}
+
+/* Beside the executable, or where it is installed. */
+static enum status find_agent(const struct cli *cli, struct arena *arena, const char **out)
+{
+    static const char name[] = "libprony_agent.so";
+    NEED(*out = arena_format(arena, "%s/%s", cli->folder, name));
+    if (file_exists(*out))
+        return STATUS_OK;
+    NEED(*out = arena_format(arena, "%s/../lib/prony/%s", cli->folder, name));
+    if (!file_exists(*out))
+        FAIL(STATUS_UNSUPPORTED,
+             "%s: found none beside prony, nor in ../lib/prony: it looks into programs, and make "
+             "builds it",
+             name);
+    return STATUS_OK;
+}
+
+static enum status command_line(const struct cli *cli, struct arena *arena, const char **out)
+{
+    struct text typed = {0};
+    for (const char *const *word = cli->found.program; *word; word++) {
+        if (typed.length)
+            text_add_char(&typed, ' ');
+        text_add_word(&typed, *word);
+    }
+    enum status status = text_done(&typed);
+    if (status == STATUS_OK && !(*out = arena_text(arena, text_of(&typed))))
+        status = status_fail(STATUS_MEMORY, __FILE__, __LINE__, "out of memory");
+    text_free(&typed);
+    return status;
+}
+
+static enum status add_number(struct trace *trace, const char *key, double value)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%.0f", value);
+    return trace_add_fact(trace, key, text);
+}
+
+/* What the samples do not say. */
+static enum status add_facts(const struct program_flags *flags, struct program_seen *seen)
+{
+    struct cpu cpu;
+    double on_core_ns = 0, ready_ns = 0;
+    cpu_detect(&cpu);
+    for (size_t i = 0; i < seen->watched.thread_count; i++) {
+        const struct seen_thread *thread = &seen->watched.threads[i];
+        on_core_ns += thread->ran_ns > 0 ? thread->ran_ns : 0;
+        ready_ns += thread->runnable_ns > 0 ? thread->runnable_ns : 0;
+    }
+    TRY(trace_add_fact(&seen->trace, "command", seen->command));
+    TRY(add_number(&seen->trace, "cores", cpu.cores));
+    TRY(add_number(&seen->trace, "on_core_ns", on_core_ns));
+    TRY(add_number(&seen->trace, "ready_ns", ready_ns));
+    return flags->once ? STATUS_OK
+                       : add_number(&seen->trace, "unwatched_ns", seen->unwatched.wall_ns);
+}
+
+/* Runs it: unwatched, unless once is enough, then watched. */
+static enum status see_program(struct cli *cli, const struct program_flags *flags,
+                               struct program_seen *seen)
+{
+    struct watching_options options = {
+        .program = {.words = cli->found.program, .aside = flags->json},
+        .rate = flags->rate,
+        .seconds = flags->seconds,
+        .stopped = cli_interrupted};
+    *seen = (struct program_seen){.command = ""};
+    TRY(find_agent(cli, &cli->arena, &options.agent));
+    TRY(command_line(cli, &cli->arena, &seen->command));
+    if (!flags->once)
+        TRY(watching_unwatched(&options, &seen->unwatched));
+    if (cli_interrupted())
+        FAIL(STATUS_INTERRUPTED, "stopped in the run that is not watched: nothing was seen");
+    TRY(watching_run(&options, &seen->trace, &seen->watched));
+    TRY(add_facts(flags, seen));
+    cli_exit_as(running_exit_status(&seen->watched.end));
+    const struct trace_wish files = {
+        .chrome = flags->trace, .callgrind = flags->callgrind, .folded = flags->folded};
+    TRY(trace_write_files(&seen->trace, &files));
+    return flags->out ? trace_write(&seen->trace, flags->out) : STATUS_OK;
+}
+
+static enum status tell(struct text *out, bool json)
+{
+    enum status status = text_done(out);
+    if (status == STATUS_OK)
+        fputs(text_of(out), json ? stdout : stderr);
+    text_free(out);
+    return status;
+}
+
+enum status profile_program(struct cli *cli, const struct program_flags *flags)
+{
+    struct program_seen seen;
+    struct text out = {0};
+    enum status status = see_program(cli, flags, &seen);
+    const struct program_report report = {.command = seen.command,
+                                          .unwatched = flags->once ? NULL : &seen.unwatched,
+                                          .watched = &seen.watched,
+                                          .trace = &seen.trace,
+                                          .width = screen_width(stderr)};
+    if (status == STATUS_OK)
+        status =
+            flags->json ? program_report_json(&report, &out) : program_report_text(&report, &out);
+    if (status == STATUS_OK)
+        status = tell(&out, flags->json);
+    text_free(&out);
+    seen_free(&seen);
+    return status;
+}
+
+static enum status tell_advice(const struct program_flags *flags, const struct program_seen *seen,
+                               const struct advice *advice)
+{
+    const int width = screen_width(stderr);
+    struct text out = {0};
+    enum status status = flags->json
+                             ? traced_json(&seen->trace, advice, seen->command, &out)
+                             : advised_text(&seen->trace, advice, seen->command, width, &out);
+    for (const char *note = text_of(&seen->watched.notes);
+         status == STATUS_OK && *note && !flags->json; note += strcspn(note, "\n") + 1) {
+        struct text line = {0};
+        text_add_bytes(&line, note, strcspn(note, "\n"));
+        wrap_add(&out, "", text_of(&line), width);
+        text_free(&line);
+    }
+    if (status == STATUS_OK)
+        return tell(&out, flags->json);
+    text_free(&out);
+    return status;
+}
+
+/* With a command to compare with, it stands for the first finding; else each finding that has a
+ * lever is proved by it. */
+static enum status prove_findings(struct cli *cli, const struct program_flags *flags,
+                                  const struct program_seen *seen, const struct advice *advice)
+{
+    const struct prove_wish wish = {.words = cli->found.program,
+                                    .command = seen->command,
+                                    .against = flags->against,
+                                    .lever = flags->lever,
+                                    .store = flags->store,
+                                    .rounds = flags->rounds};
+    bool any = false;
+    for (size_t i = 0; i < advice->count && !(any && flags->against); i++) {
+        const struct finding_of_trace *finding = &advice->findings[i];
+        const struct prove_promise promise = {finding->rule->id, finding->gain, finding->low,
+                                              finding->high};
+        if (!flags->against && !prove_possible(finding->rule->id))
+            continue;
+        any = true;
+        fprintf(stderr, "\nproving %s: %s\n", finding->rule->id, finding->rule->title);
+        TRY(prove_program(cli, &wish, &promise));
+    }
+    if (!any && flags->against)
+        return prove_program(cli, &wish, &(struct prove_promise){.rule = ""});
+    if (!any)
+        fputs("\nnothing was found that a lever could prove; --against 'COMMAND' compares with a "
+              "program that you changed\n",
+              stderr);
+    return STATUS_OK;
+}
+
+enum status advise_program(struct cli *cli, const struct program_flags *flags)
+{
+    struct program_seen seen;
+    struct advice advice = {0};
+    const struct lever *lever;
+    if (flags->lever)
+        TRY(prove_lever(flags->lever, &lever));
+    enum status status = see_program(cli, flags, &seen);
+    if (status == STATUS_OK)
+        status = advise(&seen.trace, &advice);
+    if (status == STATUS_OK)
+        status = tell_advice(flags, &seen, &advice);
+    if (status == STATUS_OK && (flags->prove || flags->against))
+        status = prove_findings(cli, flags, &seen, &advice);
+    advice_free(&advice);
+    seen_free(&seen);
+    return status;
+}

@@ -1,0 +1,213 @@
+/* prove_program.c: see prove_program.h. */
+#include "cli/program/prove_program.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/screen.h"
+#include "cli/store_file.h"
+#include "cli/table/wrap.h"
+#include "record/record.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+bool prove_possible(const char *rule)
+{
+    for (size_t i = 0; i < lever_count; i++)
+        if (strcmp(levers[i].rule, rule) == 0)
+            return true;
+    return false;
+}
+
+enum status prove_lever(const char *key, const struct lever **out)
+{
+    const char *keys[16];
+    size_t count = 0;
+    for (size_t i = 0; i < lever_count; i++) {
+        if (strcmp(levers[i].key, key) == 0) {
+            *out = &levers[i];
+            return STATUS_OK;
+        }
+        if (count < sizeof keys / sizeof *keys)
+            keys[count++] = levers[i].key;
+    }
+    const char *near = text_nearest(key, keys, count);
+    FAIL(STATUS_INPUT, "--lever: found \"%s\", expected one that prony advise --rules lists%s%s",
+         key, near ? "; did you mean " : "", near ? near : "");
+}
+
+static void tell_run(void *context, int64_t done, int64_t all)
+{
+    (void)context;
+    char line[80];
+    snprintf(line, sizeof line, "proving: run %lld of at most %lld", (long long)done,
+             (long long)all);
+    screen_status(line);
+}
+
+static void add_gain(double gain, struct text *out)
+{
+    text_printf(out, gain < 9.95 ? "%.2f ×" : "%.1f ×", gain);
+}
+
+/* "proved", or why not. */
+static void add_verdict(const struct proof *proof, const struct prove_promise *promise,
+                        struct text *out)
+{
+    const enum verdict verdict = proof->found.verdict;
+    if (verdict != VERDICT_FASTER) {
+        text_printf(out, "%s%s", *promise->rule ? "not proved: " : "", verdict_name(verdict));
+        return;
+    }
+    text_add(out, *promise->rule ? "proved" : "faster");
+    if (*promise->rule && (proof->low > promise->high || proof->high < promise->low))
+        text_printf(out, ", outside the expected range (%.2f to %.2f ×)", promise->low,
+                    promise->high);
+}
+
+static void print_proof(const struct proof *proof, const struct prove_promise *promise)
+{
+    struct text line = {0}, out = {0};
+    if (*promise->rule) {
+        text_add(&line, "expected ");
+        add_gain(promise->expected, &line);
+        text_add(&line, " · ");
+    }
+    text_add(&line, "measured ");
+    add_gain(proof->gain, &line);
+    if (isfinite(proof->low) && isfinite(proof->high))
+        text_printf(&line, " ± %.0f %%", 50 * (proof->high - proof->low) / proof->gain);
+    text_add(&line, " · ");
+    add_verdict(proof, promise, &line);
+    wrap_add(&out, "", text_of(&line), screen_width(stderr));
+    screen_status(NULL);
+    fputs(text_of(&out), stderr);
+    text_free(&line);
+    text_free(&out);
+}
+
+/* Files it; a store that is not there is no reason to lose what was measured: it is said. */
+static enum status keep_proof(const struct prove_wish *wish, const struct prove_promise *promise,
+                              const char *change, const struct proof *proof)
+{
+    struct store *store;
+    char at[CLOCK_STAMP];
+    struct arena arena = {0};
+    struct record record;
+    struct text line = {0};
+    const struct proof_line kept = {.rule = promise->rule,
+                                    .command = wish->command,
+                                    .change = change,
+                                    .expected = promise->expected,
+                                    .low = promise->low,
+                                    .high = promise->high,
+                                    .measured = proof->gain,
+                                    .measured_low = proof->low,
+                                    .measured_high = proof->high,
+                                    .rounds = proof->found.rounds,
+                                    .verdict = proof->found.verdict};
+    clock_stamp(at);
+    proof_line_write(&kept, NULL, at, &line);
+    enum status status = store_file_open(wish->store, STORE_WRITE, &store);
+    if (status == STATUS_OK) {
+        status = record_read(&arena, "the proof", 1, text_of(&line), line.length, &record);
+        if (status == STATUS_OK)
+            status = store_keep(store, text_of(&line), &record);
+        store_close(store);
+    }
+    if (status == STATUS_UNSUPPORTED) { /* no SQLite */
+        log_warning("the proof is not kept: %s", status_message());
+        status = STATUS_OK;
+    }
+    text_free(&line);
+    arena_free(&arena);
+    return status;
+}
+
+/* The program after the change, and what the change is called. NULL: there is none that helps. */
+static enum status find_change(struct cli *cli, const struct prove_wish *wish,
+                               const struct prove_promise *promise, struct running_options *after,
+                               const char **change)
+{
+    const struct lever *lever = NULL;
+    if (wish->against) {
+        const char **words;
+        NEED(words = arena_array(&cli->arena, 4, sizeof *words));
+        words[0] = "/bin/sh";
+        words[1] = "-c";
+        NEED(words[2] = arena_format(&cli->arena, "exec %s", wish->against));
+        after->words = words;
+        *change = wish->against;
+        return STATUS_OK;
+    }
+    if (wish->lever)
+        TRY(prove_lever(wish->lever, &lever));
+    else
+        TRY(prove_choose(after, promise->rule, cli_interrupted, &cli->arena, &lever));
+    *change = lever ? lever->environment : NULL;
+    return lever ? lever_environment(lever, &cli->arena, &after->environment) : STATUS_OK;
+}
+
+enum status prove_program(struct cli *cli, const struct prove_wish *wish,
+                          const struct prove_promise *promise)
+{
+    struct prove_options options = {.before = {.words = wish->words, .silent = true},
+                                    .after = {.words = wish->words, .silent = true},
+                                    .rounds = wish->rounds,
+                                    .stopped = cli_interrupted,
+                                    .tell = tell_run};
+    struct proof proof;
+    const char *change = NULL;
+    screen_status("proving: one run with each lever");
+    TRY(find_change(cli, wish, promise, &options.after, &change));
+    screen_status(NULL);
+    if (!change) {
+        fprintf(stderr, "not proved: no lever made it faster in a run each\n");
+        return STATUS_OK;
+    }
+    struct text line = {0}, out = {0};
+    text_printf(&line, "%s%s: up to %lld runs of each, in turns, unwatched, without output",
+                wish->against ? "against " : "with ", change, (long long)(2 * wish->rounds));
+    wrap_add(&out, "", text_of(&line), screen_width(stderr));
+    fputs(text_of(&out), stderr);
+    text_free(&line);
+    text_free(&out);
+    TRY(prove_run(&options, &proof));
+    print_proof(&proof, promise);
+    enum status status = *promise->rule ? keep_proof(wish, promise, change, &proof) : STATUS_OK;
+    proof_free(&proof);
+    return status;
+}
+
+struct history_of {
+    const char *rule;
+    struct proof_history *history;
+};
+
+static enum status add_proof(void *context, int64_t id, const char *line, size_t length)
+{
+    const struct history_of *of = context;
+    struct arena arena = {0};
+    struct record record;
+    struct proof_line proof;
+    (void)id;
+    if (record_read(&arena, "the store", 1, line, length, &record) == STATUS_OK &&
+        record.kind == RECORD_PROOF && proof_line_read(record.proof, &proof) == STATUS_OK &&
+        strcmp(proof.rule, of->rule) == 0)
+        proof_history_add(of->history, &proof);
+    arena_free(&arena);
+    return STATUS_OK;
+}
+
+enum status prove_history(const char *store, const char *rule, struct proof_history *out)
+{
+    struct store *opened;
+    struct history_of of = {rule, out};
+    *out = (struct proof_history){0};
+    if (store_file_open(store, STORE_READ, &opened) != STATUS_OK)
+        return STATUS_OK;
+    enum status status = store_export(opened, "proof", add_proof, &of);
+    store_close(opened);
+    return status;
+}

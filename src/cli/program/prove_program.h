@@ -1,0 +1,36 @@
+/* prove_program.h: shows that advice holds: runs a program with and without a change, in turns, and
+ * says "expected 4.6 × · measured 4.57 × ± 2 % · proved". The proof is kept in the store. */
+#ifndef PRONY_CLI_PROGRAM_PROVE_PROGRAM_H
+#define PRONY_CLI_PROGRAM_PROVE_PROGRAM_H
+
+#include "advise/prove.h"
+#include "cli/commands.h"
+#include "record/proof_line.h"
+
+struct prove_wish {
+    const char *const *words; /* the program */
+    const char *command;      /* the same, as it is typed */
+    const char *against;      /* a command to compare with, for a shell; NULL: a lever */
+    const char *lever;        /* its key; NULL: the one that is fastest in a run each */
+    const char *store;        /* a file; NULL: the user's */
+    int64_t rounds;
+};
+
+/* What was promised. */
+struct prove_promise {
+    const char *rule; /* "R10"; "" where nothing was, and two commands are only compared */
+    double expected, low, high;
+};
+
+/* The lever of this name. */
+enum status prove_lever(const char *key, const struct lever **out);
+/* Is there a lever for this rule? */
+bool prove_possible(const char *rule);
+/* Runs, prints to standard error, and files the proof. */
+enum status prove_program(struct cli *cli, const struct prove_wish *wish,
+                          const struct prove_promise *promise);
+
+/* What the proofs in the store say of a rule; a store that cannot be opened has none. */
+enum status prove_history(const char *store, const char *rule, struct proof_history *out);
+
+#endif

@@ -1,0 +1,28 @@
+/* trace_output.h: what `prony profile` and `prony advise` print of a trace: for people, or one JSON
+ * object. */
+#ifndef PRONY_CLI_TRACE_OUTPUT_H
+#define PRONY_CLI_TRACE_OUTPUT_H
+
+#include "advise/advise.h"
+
+/* What a trace is called: its command, or its file. */
+const char *traced_title(const struct trace *trace, const char *path);
+
+/* Budget, classic figures, kernels, lines. */
+enum status traced_text(const struct trace *trace, const struct advice *advice, const char *title,
+                        int width, struct text *out);
+/* Findings, or why there are none. */
+enum status advised_text(const struct trace *trace, const struct advice *advice, const char *title,
+                         int width, struct text *out);
+/* Was the program changed as advised, and did it gain? `after` is that of the changed program. Both
+ * times are of a step: unwatched where both traces know it. */
+void advised_proof(const struct advice *before, const struct advice *after, int width,
+                   struct text *out);
+/* All of both. */
+enum status traced_json(const struct trace *trace, const struct advice *advice, const char *title,
+                        struct text *out);
+
+/* A name of C++ as people write it, without arguments: "at::native::vectorized_kernel". */
+void traced_add_name(const char *name, struct text *out);
+
+#endif

@@ -1,0 +1,60 @@
+# prony advise and prony profile of traces, as a person uses them.
+
+suite=cli_advise
+. tests/shell/command.sh
+
+recorded=tests/trace/recorded
+expect helps 0 'prove with the program after your change' "$prony" advise --help
+expect lists_its_rules 0 'R13  the program waits for storage' "$prony" advise --rules
+expect finds_pageable_copies 0 'R1 copies of pageable memory: expected 4.6 ×' \
+    "$prony" advise $recorded/copy.pageable.trace.gz
+expect names_the_line 0 'train_gpu.py:58: 101 MB a step' "$prony" advise $recorded/copy.pageable.trace.gz
+expect is_silent_on_a_clean_program 0 'looked at, nothing worth more than 5 %' \
+    "$prony" advise $recorded/wide.bf16.trace.gz
+expect says_what_bounds_it 0 'bound by compute and the bus together' \
+    "$prony" advise $recorded/copy.overlapped.trace.gz
+expect proves_a_gain 0 'expected 4.6 × · measured 4.57 × ± 5.5 % · proved' \
+    "$prony" advise $recorded/copy.pageable.trace.gz --against $recorded/copy.pinned.trace.gz
+expect proves_all_gains 0 'measured 8.94 × ± 5.5 % · proved, with all findings' \
+    "$prony" advise $recorded/copy.pageable.trace.gz --against $recorded/copy.overlapped.trace.gz
+expect does_not_prove_the_same 0 '· not proved: no faster' \
+    "$prony" advise $recorded/back.cpu.trace.gz --against $recorded/back.cpu.trace.gz
+expect wants_a_trace 2 'found no FILE' "$prony" advise
+expect says_what_is_no_trace 2 'found no trace, expected one of prony, Kineto' "$prony" advise README.md
+expect says_what_is_not_there 1 'nowhere.json' "$prony" advise "$folder/nowhere.json"
+printf '{"traceEvents":[{"ph":"X","ts":' >"$folder/cut.json"
+expect refuses_half_a_file 2 'cut.json:1: found the end of the file' "$prony" advise "$folder/cut.json"
+
+expect profiles_kineto 0 'the trace lacks: lines of Python' "$prony" profile $recorded/kineto.copy.pageable.json.gz
+expect counts_every_nanosecond 0 'all of it' "$prony" profile $recorded/copy.pageable.trace.gz
+expect gives_figures_with_their_bound 0 'hiding all of it gains at most 1.11 ×' \
+    "$prony" profile $recorded/copy.pageable.trace.gz
+cp $recorded/item.never.trace.gz "$folder/run.trace.gz"
+expect keeps_its_input 2 'run.trace.gz' \
+    "$prony" profile "$folder/run.trace.gz" --trace "$folder/run.trace.gz"
+
+"$prony" profile $recorded/item.every.trace.gz --json --trace "$folder/t.json" --folded "$folder/stacks" \
+    --callgrind "$folder/callgrind.out" >"$folder/profile.json" 2>"$folder/errors"
+report writes_all_files $? "$(cat "$folder/errors")"
+if command -v python3 >/dev/null; then
+    python3 - "$folder" <<'PYTHON'
+import json, sys
+folder = sys.argv[1]
+profile = json.load(open(folder + "/profile.json"))
+budget = profile["budget"]
+assert sum(ns for part, ns in budget.items() if part != "window_ns") == budget["window_ns"], budget
+assert profile["findings"][0]["rule"] == "R3", profile["findings"]
+assert profile["findings"][0]["line"] == "train_gpu.py:72"
+spans = [event for event in json.load(open(folder + "/t.json"))["traceEvents"] if event["ph"] == "X"]
+assert len([event for event in spans if event["cat"] == "kernel"]) == 1827, len(spans)
+stacks = [line.rsplit(" ", 1) for line in open(folder + "/stacks")]
+kernels = sum(event["dur"] for event in spans if event["cat"] in ("kernel", "copy", "fill"))
+assert abs(sum(int(us) for _, us in stacks) - kernels) < 0.01 * kernels
+assert any("train_gpu.py:26" in stack for stack, _ in stacks)
+assert "events: ns" in open(folder + "/callgrind.out").read()
+PYTHON
+    report files_agree $? "see above"
+fi
+# What is written is read again: a timeline of ours has the same kernels.
+expect reads_its_own_timeline 0 'kernels, longest first' "$prony" profile "$folder/t.json"
+exit $status

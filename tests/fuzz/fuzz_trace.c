@@ -1,0 +1,73 @@
+/* fuzz_trace.c: any bytes are a trace of some format, or are refused by one line. What was read is
+ * judged without harm; its budget sums to the window; and it is written and read again as the same.
+ */
+#include "advise/advise.h"
+#include "trace/export.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static enum status read_bytes(const void *data, size_t size, struct trace *trace)
+{
+    char path[64];
+    int fd = memfd_create("trace", 0);
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+        abort();
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    enum status status = trace_read(path, trace);
+    close(fd);
+    return status;
+}
+
+static void judge(const struct trace *trace)
+{
+    struct advice advice;
+    if (advise(trace, &advice) != STATUS_OK)
+        abort();
+    int64_t sum = 0;
+    for (int part = 0; part < BUDGET_PARTS; part++)
+        sum += advice.budget.part_ns[part];
+    if (sum != advice.budget.window_ns)
+        abort();
+    advice_free(&advice);
+}
+
+static void write_again(const struct trace *trace)
+{
+    struct trace again;
+    struct text once = {0}, twice = {0}, other = {0};
+    trace_write_text(trace, &once);
+    if (read_bytes(text_of(&once), once.length, &again) != STATUS_OK)
+        abort();
+    trace_write_text(&again, &twice);
+    if (again.span_count != trace->span_count || again.site_count != trace->site_count)
+        abort();
+    trace_export_chrome(trace, &other);
+    if (trace_export_folded(trace, &other) != STATUS_OK ||
+        trace_export_callgrind(trace, "fuzz", &other) != STATUS_OK)
+        abort();
+    text_free(&once);
+    text_free(&twice);
+    text_free(&other);
+    trace_free(&again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct trace trace;
+    enum status status = read_bytes(data, size, &trace);
+    if (status == STATUS_OK) {
+        judge(&trace);
+        write_again(&trace);
+        trace_free(&trace);
+    } else if (status != STATUS_INPUT || !*status_message()) {
+        abort();
+    }
+    return 0;
+}
