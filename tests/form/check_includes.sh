@@ -8,13 +8,18 @@ core       base
 nn         core base
 backend/*  core base
 profile    core base
+comm       core base
 data       base
 record     base
 train      nn data core base
-library    train nn data core base backend/cpu
+library    train nn data comm core base backend/cpu
 estimate   core record base
-bench      library train estimate profile nn data record core base
+bench      library train estimate profile nn data record comm core base
 store      record base
+trace      base
+agent      base
+watch      agent trace bench base
+advise     watch trace record base
 finding    store record base
 guide      finding store record base
 cli        *

@@ -1,6 +1,7 @@
 # What must not be in the tree: paths of somebody's machine, compiler flags that change arithmetic or
 # tie the program to one CPU, notes to be done later, hosts of package registries, switches for parts
-# that may be absent: such a part has a file NAME_absent.c.
+# that may be absent: such a part has a file NAME_absent.c. No folder has more than 30 sources, no source
+# more than 600 lines, but for those that the check names.
 
 tree_files() {
     (cd "$1" && find . \( -name .git -o -path './build*' -o -name node_modules -o -name __pycache__ \) \
@@ -36,13 +37,38 @@ absent no_notes_for_later "$notes"
 absent no_registry_hosts "$hosts"
 absent no_switches_for_parts "$parts"
 
+sources() { # TREE
+    tree_files "$1" | grep -E '^\./(src|tests|include|peers)/.*\.(c|h|cu|cuh|ts)$'
+}
+crowded() { # TREE: folders with too many sources
+    sources "$1" | sed 's|/[^/]*$||' | sort | uniq -c | awk '$1 > 30 { print $2 ": " $1 " sources" }'
+}
+long() { # TREE: sources with too many lines
+    sources "$1" | (cd "$1" && xargs -r wc -l /dev/null) | awk '$2 != "total" && $1 > 600 { print $2 ": " $1 " lines" }'
+}
+# none NAME LINES: there must be none.
+none() {
+    if [ -n "$2" ]; then
+        printf '%s\nFAIL check_tree.%s\n' "$2" "$1"
+        status=1
+        return
+    fi
+    echo "ok   check_tree.$1"
+}
+none no_crowded_folder "$(crowded .)"
+none no_long_source "$(long .)"
+
 planted=$(mktemp -d)
 trap 'rm -rf "$planted"' EXIT
 mkdir "$planted/src"
 printf 'open("%s/me/data.csv");\n/* TO''DO later */\n#ifdef PRONY_''HAVE_STORE\n' "/home" >"$planted/src/a.c"
 printf 'add_compile_options(-f''fast-math)\n' >"$planted/CMakeLists.txt"
 printf '"resolved": "%s://somewhere/x.tgz"\n' http >"$planted/package-lock.json"
+seq 31 | while read -r number; do echo 'int x;' >"$planted/src/part$number.c"; done
+seq 601 >"$planted/src/part1.c"
 missed=
+[ -n "$(crowded "$planted")" ] || missed=" a crowded folder"
+[ -n "$(long "$planted")" ] || missed="$missed a long source"
 for pattern in "$machine_paths" "$fast_math" "$notes" "$hosts" "$parts"; do
     [ -n "$(find_in "$planted" "$pattern")" ] || missed="$missed $pattern"
 done

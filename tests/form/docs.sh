@@ -82,6 +82,10 @@ make_files() {
     }' >house.csv
     printf '%s\n' 0,0,0,0,0,0,0,0 1,0,-1,0,1,0,-1,0 0.5,1,2,-1,0,0,1,0 >codes.csv
     cp "$root/examples/transformer.net" .
+    for trace in copy.pageable copy.pinned wide.bf16; do # of docs/advice.md and docs/profiling.md
+        cp "$root/tests/trace/recorded/$trace.trace.gz" "${trace#*.}.trace.gz"
+    done
+    cp "$root/tests/trace/recorded/kineto.copy.pageable.json.gz" trace.json.gz
     awk 'BEGIN {
         print "a,b,c,d,e,f,u,v,w,x,y,z"
         for (i = 0; i < 500; i++) {

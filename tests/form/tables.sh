@@ -98,7 +98,7 @@ table=$(tools/tables cpu "$folder/cpu.jsonl")
 holds a_cpus_work "$table" '| large, train 3 | 1 | 6,000 | 0.0 % | 2,000, bytes | 3.00 | 2.00 ± 0.0 % | numpy 1.50 ± 0.0 % |'
 holds threads_are_apart "$table" '| large, train 3 | 2 | 4,000 |'
 holds who_does_not_ship_is_counted "$table" 'Of others, 1 results'
-holds floors_are_of_medians "$(tools/tables floors "$folder/cpu.jsonl" "$folder/records.jsonl")" 'half of 1 works take at most 3 × their floor'
+holds floors_are_of_medians "$(tools/tables floors "$folder/cpu.jsonl" "$folder/records.jsonl")" 'half of 1 networks and batches take at most 3 × their floor'
 
 # By width: the better number of threads, and from where on the GPU is always faster.
 for row in '4 cpu 1 3000' '4 cpu 2 2000' '4 gpu 0 9000' '8 cpu 1 9000' '8 gpu 0 8000' '16 gpu 0 8000'; do
