@@ -4,7 +4,7 @@
 
 set(library_objects "")
 list(TRANSFORM simd_isas REPLACE "^prony_" "" OUTPUT_VARIABLE kernels)
-foreach(module base core nn data backend_cpu ref_f64 ${kernels} train library)
+foreach(module base core nn data comm backend_cpu ref_f64 ${kernels} train library)
   list(APPEND library_objects $<TARGET_OBJECTS:prony_${module}>)
 endforeach()
 set(library_archives "")

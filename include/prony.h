@@ -241,9 +241,43 @@ typedef int prony_visit(void *context, const struct prony_prediction *prediction
 int prony_predict_data(struct prony *network, struct prony_data *data, prony_visit *visit,
                        void *context);
 
+/* The same of the rows that came as a test set of their own, as MNIST's do; of all where none did.
+ */
+int prony_predict_test(struct prony *network, struct prony_data *data, prony_visit *visit,
+                       void *context);
+
 /* The same of the rows that were kept for the test of the training on data; none where nothing is
  * learnt but the data itself. */
 int prony_test(struct prony *network, prony_visit *visit, void *context);
+
+/* How a network becomes one of 8 bits: docs/quantisation.md. */
+struct prony_quantising {
+    const char *ranges;      /* "mse": the least mean square error; "minmax", "percentile" */
+    int plain;               /* not 0: powers of two as scales, activations of 7 bits */
+    int32_t weight_bits;     /* 8; 4 or 2 */
+    int64_t rows;            /* of the data, to find ranges from: 1024 */
+    const char *const *keep; /* layers that stay in fp32 … */
+    int32_t keep_count;      /* … and how many */
+    int uncorrected;         /* not 0: biases do not make up for what rounding the weights moves */
+};
+
+/* How a layer that multiplies fares. */
+struct prony_layer {
+    const char *name;
+    int stays;          /* not 0: in fp32 */
+    double noise_db;    /* signal to noise of its results: 20 is a tenth, 40 a hundredth off */
+    double outside;     /* share of these that lie beyond the range that was found */
+    double outlier;     /* the largest channel of its inputs against the middle one … */
+    int64_t outlier_at; /* … and which it is */
+};
+/* Is given the layers, the noisiest first. */
+typedef void prony_layer_visit(void *context, const struct prony_layer *layer);
+
+/* Makes a second network, to be predicted with, saved and closed like any other. The data is what
+ * the ranges come from, but for its test set. `how` may be NULL, `visit` too. */
+int prony_quantise(struct prony *network, struct prony_data *data,
+                   const struct prony_quantising *how, prony_layer_visit *visit, void *context,
+                   struct prony **out);
 
 /* Samples like the data it learnt from, by a network whose recipe can: vae, gan, rbm. */
 struct prony_samples {

@@ -1,7 +1,10 @@
 /* onednn.c: a network over oneDNN: matmul primitives made once, with bias and activation as part of
  * the product. The update is a product too, which scales by the rate and adds to the weights. In
  * inference the weights may lie in the blocks that oneDNN prefers; in training they lie as [in][out]
- * or [out][in], for three products share them. */
+ * or [out][in], for three products share them.
+ *
+ * In bf16 weights and activations have that type, x is converted in each step, and the last layer's
+ * outputs and the biases are floats. */
 #include "c_peer.h"
 
 #include <dnnl.h>
@@ -28,6 +31,9 @@ struct own {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     struct dense *layers;
+    dnnl_data_type_t type;  /* of weights, and of activations between layers */
+    struct product convert; /* bf16: the first layer's x from floats … */
+    dnnl_memory_t floats;   /* … which move from batch to batch */
 };
 
 static const char *refuse(dnnl_status_t status)
@@ -42,12 +48,18 @@ static const char *refuse(dnnl_status_t status)
             return refuse(found);                                                                  \
     } while (0)
 
-static dnnl_memory_desc_t matrix(int rows, int columns, dnnl_format_tag_t tag)
+static dnnl_memory_desc_t matrix_of(dnnl_data_type_t type, int rows, int columns,
+                                    dnnl_format_tag_t tag)
 {
     dnnl_memory_desc_t desc;
     const dnnl_dims_t dims = {rows, columns};
-    dnnl_memory_desc_init_by_tag(&desc, 2, dims, dnnl_f32, tag);
+    dnnl_memory_desc_init_by_tag(&desc, 2, dims, type, tag);
     return desc;
+}
+
+static dnnl_memory_desc_t matrix(int rows, int columns, dnnl_format_tag_t tag)
+{
+    return matrix_of(dnnl_f32, rows, columns, tag);
 }
 
 /* a·b (+ bias) into c, as the attributes say; *chosen is how b lies. */
@@ -93,14 +105,38 @@ static const char *pack(struct own *own, const struct layer *layer, const dnnl_m
     return NULL;
 }
 
+/* In bf16 the first layer's x is converted; in fp32 it is where the batch lies. */
+static const char *open_first(struct own *own, const dnnl_memory_desc_t *x,
+                              const dnnl_memory_desc_t *floats)
+{
+    struct dense *dense = &own->layers[0];
+    dnnl_primitive_desc_t about;
+    if (own->type == dnnl_f32) {
+        DO(dnnl_memory_create(&dense->x, x, own->engine, DNNL_MEMORY_NONE));
+        return NULL;
+    }
+    DO(dnnl_memory_create(&dense->x, x, own->engine, DNNL_MEMORY_ALLOCATE));
+    DO(dnnl_memory_create(&own->floats, floats, own->engine, DNNL_MEMORY_NONE));
+    DO(dnnl_reorder_primitive_desc_create(&about, floats, own->engine, x, own->engine, NULL));
+    DO(dnnl_primitive_create(&own->convert.primitive, about));
+    dnnl_primitive_desc_destroy(about);
+    bind(&own->convert, DNNL_ARG_FROM, own->floats);
+    bind(&own->convert, DNNL_ARG_TO, dense->x);
+    return NULL;
+}
+
 static const char *open_forward(struct network *network, struct own *own, int l,
                                 dnnl_format_tag_t tag)
 {
     const struct layer *layer = &network->layers[l];
     struct dense *dense = &own->layers[l];
     int batch = network->batch, in = layer->inputs, out = layer->outputs;
-    dnnl_memory_desc_t x = matrix(batch, in, dnnl_ab), y = matrix(batch, out, dnnl_ab);
-    dnnl_memory_desc_t bias = matrix(1, out, dnnl_ab), weight = matrix(in, out, tag);
+    const int last = l == network->layer_count - 1;
+    dnnl_memory_desc_t x = matrix_of(own->type, batch, in, dnnl_ab);
+    dnnl_memory_desc_t y = matrix_of(last ? dnnl_f32 : own->type, batch, out, dnnl_ab);
+    dnnl_memory_desc_t bias = matrix(1, out, dnnl_ab);
+    dnnl_memory_desc_t weight = matrix_of(own->type, in, out, tag);
+    const dnnl_memory_desc_t floats = matrix(batch, in, dnnl_ab);
     dnnl_primitive_attr_t attr;
     dnnl_post_ops_t after;
 
@@ -117,11 +153,11 @@ static const char *open_forward(struct network *network, struct own *own, int l,
     if (refusal || (refusal = pack(own, layer, &weight, &dense->weight)) != NULL)
         return refusal;
     DO(dnnl_memory_create(&dense->bias, &bias, own->engine, layer->bias));
-    DO(dnnl_memory_create(&dense->y, &y, own->engine, layer->y));
+    DO(dnnl_memory_create(&dense->y, &y, own->engine, layer->y)); /* room for floats */
     if (l)
         dense->x = own->layers[l - 1].y;
-    else
-        DO(dnnl_memory_create(&dense->x, &x, own->engine, DNNL_MEMORY_NONE));
+    else if ((refusal = open_first(own, &x, &floats)) != NULL)
+        return refusal;
     bind(&dense->forward, DNNL_ARG_SRC, dense->x);
     bind(&dense->forward, DNNL_ARG_WEIGHTS, dense->weight);
     bind(&dense->forward, DNNL_ARG_BIAS, dense->bias);
@@ -171,16 +207,18 @@ static const char *open_backward(struct network *network, struct own *own, int l
     return refusal;
 }
 
-/* `library` is not one: it is the setting of the weights, "any", "ab" or "ba". */
+/* `library` is not one: it is the setting of the weights, "any", "ab" or "ba", and " bf16" behind it
+ * where the network is computed in that. */
 const char *network_open(struct network *network, const char *library)
 {
     struct own *own = calloc(1, sizeof *own);
-    dnnl_format_tag_t tag = !strcmp(library, "any")  ? dnnl_format_tag_any
-                            : !strcmp(library, "ba") ? dnnl_ba
-                                                     : dnnl_ab;
+    dnnl_format_tag_t tag = !strncmp(library, "any", 3)  ? dnnl_format_tag_any
+                            : !strncmp(library, "ba", 2) ? dnnl_ba
+                                                         : dnnl_ab;
     if (!own || !(own->layers = calloc((size_t)network->layer_count, sizeof *own->layers)))
         return "out of memory";
     network->own = own;
+    own->type = strstr(library, " bf16") ? dnnl_bf16 : dnnl_f32;
     DO(dnnl_engine_create(&own->engine, dnnl_cpu, 0));
     DO(dnnl_stream_create(&own->stream, own->engine, dnnl_stream_default_flags));
     for (int l = 0; l < network->layer_count; l++) {
@@ -204,7 +242,10 @@ void network_step(struct network *network, int32_t batch)
     struct layer *layers = network->layers, *last = &layers[network->layer_count - 1];
     const float *x = network->x + (size_t)batch * network->batch * layers[0].inputs;
 
-    dnnl_memory_set_data_handle(own->layers[0].x, (void *)(uintptr_t)x);
+    dnnl_memory_set_data_handle(own->type == dnnl_f32 ? own->layers[0].x : own->floats,
+                                (void *)(uintptr_t)x);
+    if (own->type != dnnl_f32)
+        run(own, &own->convert);
     for (int l = 0; l < network->layer_count; l++)
         run(own, &own->layers[l].forward);
     if (network->softmax)

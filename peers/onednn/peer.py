@@ -17,6 +17,7 @@ TAGS = {"[in][out]": "ab", "[out][in]": "ba", "oneDNN's": "any"}
 
 class OneDnn(CPeer):
     libraries_to_link = ["-ldnnl"]
+    precisions = ["fp32", "bf16"]
 
     def probe(self):
         library = ctypes.util.find_library("dnnl")
@@ -28,12 +29,14 @@ class OneDnn(CPeer):
         return report_onednn(("libdnnl",)), []
 
     def choices(self, work):
+        if work.precision == "bf16" and work.training:
+            raise Unsupported("this peer trains in fp32: oneDNN's bf16 is for its inference")
         layouts = LAYOUTS["weights"]
         return {"weights": layouts if work.training else ["oneDNN's"] + layouts}
 
     def use(self, settings):
         super().use(settings)
-        self.library = TAGS[settings["weights"]]
+        self.library = TAGS[settings["weights"]] + (" bf16" if self.work.precision == "bf16" else "")
 
 
 serve(OneDnn(os.path.join(HERE, "onednn.c")))

@@ -186,6 +186,11 @@ static enum status parse_option(const struct args *args, int argc, const char *c
 static enum status check_positional(const struct args *args, const struct args_found *found)
 {
     int count = found->count;
+    if (found->program && count)
+        FAIL(STATUS_INPUT, "found \"%s\" and a command after --, expected one of them: %s %s",
+             found->positional[0], args->command, args->usage);
+    if (found->program)
+        return STATUS_OK;
     if (count < args->least)
         FAIL(STATUS_INPUT, "found %d argument%s, expected %s%d: %s %s", count,
              count == 1 ? "" : "s", args->most == args->least ? "" : "at least ", args->least,
@@ -206,7 +211,13 @@ enum status args_parse(const struct args *args, int argc, const char *const *arg
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
         bool is_option = options && word[0] == '-' && word[1]; /* a lone "-" is standard input */
-        if (is_option && text_equal(word, "--")) {
+        if (is_option && text_equal(word, "--") && args->program) {
+            if (i + 1 == argc)
+                FAIL(STATUS_INPUT, "found nothing after --, expected a command: %s %s",
+                     args->command, args->usage);
+            found->program = argv + i + 1;
+            break;
+        } else if (is_option && text_equal(word, "--")) {
             options = false;
         } else if (is_option && (text_equal(word, "--help") || text_equal(word, "-h"))) {
             found->help = true;

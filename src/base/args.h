@@ -69,14 +69,16 @@ struct args {
         size_t offset;          /* of the struct that they fill in the command's own */
     } lists[ARGS_LISTS];
     int least, most; /* positional arguments; most < 0: any number */
+    bool program;    /* instead of these may stand `-- COMMAND …`: a program of the user's */
 };
 
 struct args_found {
-    const char **positional; /* room for argc pointers, given by the caller */
-    int count;               /* of those there are */
-    uint64_t given;          /* bit i: the i-th option was there */
-    bool help;               /* --help or -h was there: print args_help and stop … */
-    bool help_all;           /* … with every option: --help all */
+    const char **positional;    /* room for argc pointers, given by the caller */
+    int count;                  /* of those there are */
+    uint64_t given;             /* bit i: the i-th option was there */
+    const char *const *program; /* the words after `--` and a NULL; NULL: there are none */
+    bool help;                  /* --help or -h was there: print args_help and stop … */
+    bool help_all;              /* … with every option: --help all */
 };
 
 /* The i-th option; NULL: there are no more. */

@@ -287,7 +287,7 @@ enum status file_begin(struct file_writer *writer, const char *path)
 {
     *writer = (struct file_writer){.fd = -1};
     if (!*path)
-        FAIL(STATUS_INPUT, "found an empty path, expected that of a file to write");
+        FAIL(STATUS_INPUT, "found an empty path, expected the path of a file to write");
     char target[PATH_MAX]; /* what a link points to is replaced, not the link */
     struct stat info;
     bool exists = stat(path, &info) == 0;
@@ -423,7 +423,7 @@ static enum status open_append(const char *path, int *fd)
     *fd =
         open(path, (pipe ? O_WRONLY | O_NONBLOCK : O_RDWR) | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (*fd < 0 && pipe && errno == ENXIO)
-        FAIL(STATUS_IO, "%s: cannot write: nobody reads this pipe", path);
+        FAIL(STATUS_IO, "%s: cannot write: no program reads this pipe", path);
     if (*fd < 0)
         return refuse(path, "open");
     if (pipe && fcntl(*fd, F_SETFL, O_APPEND) != 0) { /* from now on a full one is waited for */
@@ -438,8 +438,7 @@ enum status file_try_append(const char *path)
 {
     int fd;
     TRY(open_append(path, &fd));
-    close(fd);
-    return STATUS_OK;
+    return close(fd) == 0 ? STATUS_OK : refuse(path, "close");
 }
 
 static bool lock_file(int fd)
@@ -558,8 +557,7 @@ enum status file_make_folder(const char *path)
     char *part;
     NEED(part = mem_copy_text(path));
     enum status status = STATUS_OK;
-    for (char *slash = strchr(part + 1, '/'); slash && status == STATUS_OK;
-         slash = strchr(slash + 1, '/')) {
+    for (char *slash = part; status == STATUS_OK && (slash = strchr(slash + 1, '/'));) {
         *slash = '\0';
         status = make_one(part);
         *slash = '/';
@@ -578,9 +576,8 @@ static enum status user_folder(const char *variable, const char *usual, struct t
         FAIL(STATUS_INPUT, "no folder to keep files in: neither %s nor HOME is set", variable);
     if (!own && !file_exists(home)) /* who has no home, as a service may, is not given one */
         FAIL(STATUS_INPUT,
-             "no folder to keep files in: HOME is %s, which is not there; expected a folder that "
-             "is, or %s",
-             home, variable);
+             "no folder to keep files in: HOME is %s, which is not there; set it or %s", home,
+             variable);
     text_printf(out, own ? "%s/prony" : "%s/%s/prony", own ? base : home, usual);
     TRY(text_done(out));
     return file_make_folder(out->data + before);

@@ -342,7 +342,7 @@ static enum status parse_value(struct parser *parser, struct json *out)
     int c = peek(parser);
     if (++parser->values > JSON_VALUES)
         return fail_here(parser, "at most 1048576 values");
-    _Static_assert(JSON_VALUES == 1048576, "the message above says so");
+    _Static_assert(JSON_VALUES == 1048576, "the message above has this number");
     if (c == '{' || c == '[') {
         out->kind = c == '{' ? JSON_OBJECT : JSON_ARRAY;
         return parse_children(parser, out);

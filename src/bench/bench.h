@@ -20,6 +20,8 @@ struct bench {
     uint64_t patience_ns;    /* what takes longer is measured once, and not checked */
     const struct done *done; /* what is not to be measured again, or NULL */
     struct pace pace;        /* what is known of how long measuring takes here */
+    int absent;              /* points of the plan that cannot be measured here */
+    double crowd;            /* how many times longer work took when the run was planned */
     struct sink sink;
     bool unread; /* nobody will see what passes of their own count (passes.h): they are left out */
     struct facts facts;

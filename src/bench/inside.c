@@ -84,8 +84,8 @@ static enum status inside_floors(struct inside *inside, const struct task *task,
     struct ceilings whole;
     struct floor floor;
 
-    TRY(yardstick_read(yardstick, task->work.set_bytes, false, &whole));
     const struct work work = work_in(&task->work, yardstick->precision);
+    TRY(yardstick_read(yardstick, work.set_bytes, false, &whole));
     floor_of(&work, &whole, &floor);
     inside->floor_ns = floor.ns;
     inside->launch_ns = whole.launch_ns;

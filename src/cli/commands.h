@@ -43,19 +43,20 @@ extern const struct command *const cli_commands[COMMANDS];
 /* Rows that several commands have: of the type of their options, which has such a field. Those of
  * the library are in its fields `options` (struct prony_options) and `data_options`. */
 #define CLI_BACKEND(type)                                                                          \
-    ARG_NAMED("backend", type, options.backend), "NAME", "where it runs (the CPU's fastest)"
+    ARG_NAMED("backend", type, options.backend), "NAME",                                           \
+        "the backend that runs it (the CPU's fastest)"
 #define CLI_LABEL(type)                                                                            \
     ARG_NAMED("label", type, data_options.label), "COLUMN",                                        \
-        "its name or place from 1, FIRST..LAST, or none (the last)"
+        "column to learn: name or place from 1, FIRST..LAST, or none (the last)"
 #define CLI_TARGET(type)                                                                           \
     ARG_NAMED("target", type, data_options.label), "COLUMN", "the same as --label"
 #define CLI_LABELS(type)                                                                           \
-    ARG_NAMED("labels", type, data_options.labels), "FILE", "of IDX or NPY data"
+    ARG_NAMED("labels", type, data_options.labels), "FILE", "labels of IDX or NPY data"
 #define CLI_MEMORY(type)                                                                           \
     ARG(type, memory), "MB", "data beyond it is streamed (half of all)", ARG_FROM(1e-3, 1e9)
 #define CLI_PRECISION(type)                                                                        \
     ARG_NAMED("precision", type, options.precision), "NAME",                                       \
-        "of products: fp32; on a GPU tf32, bf16, fp16"
+        "type of products: fp32, bf16; on a GPU tf32, fp16"
 #define CLI_SHAPE(type) ARG(type, shape), "NAME=N,…", "sizes that an ONNX file leaves open"
 #define CLI_STORE(type)                                                                            \
     ARG(type, store), "FILE", "the store (default: store.db in the user's data folder)"
@@ -85,6 +86,9 @@ enum status cli_explain_term(const char *word);
 
 /* Says when anything printed so far was lost: a full disk, a reader that went away. */
 enum status cli_flush(void);
+
+/* What prony ends with where all goes well: what a program of the user's ended with. */
+void cli_exit_as(int status);
 
 /* Set by SIGINT and SIGTERM: long work looks at it and stops cleanly. A second signal ends the
  * process at once. */

@@ -26,14 +26,13 @@ enum status gate_judge(const struct gate *gate)
              100 * gate->share);
     if (gate->disturbed)
         FAIL(STATUS_WRONG,
-             "%zu of %zu can't be told: the machine was disturbed; run it again while nothing else "
+             "%zu of %zu can't be judged: the machine was disturbed; run again while nothing else "
              "runs",
              gate->disturbed, gate->pairs);
     if (gate->once)
-        FAIL(
-            STATUS_WRONG,
-            "%zu of %zu cannot be judged: slower by more than %g %%, but measured once, or too few "
-            "times to have an interval (--seconds gives it more)",
-            gate->once, gate->pairs, 100 * gate->share);
+        FAIL(STATUS_WRONG,
+             "%zu of %zu cannot be judged: slower by more than %g %%, but with too few samples for "
+             "an interval (--seconds gives more)",
+             gate->once, gate->pairs, 100 * gate->share);
     return STATUS_OK;
 }

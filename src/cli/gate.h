@@ -9,8 +9,8 @@
 /* The row of the flag; `type` has a double `share`. */
 #define GATE_ARG(type)                                                                             \
     .name = "fail-if-slower", .kind = ARG_SHARE, ARG_PLACE(type, share), "SHARE",                  \
-    "end with status 1 when something is slower by more, such as 5%, failed, is gone, or cannot "  \
-    "be judged"
+    "end with status 1 when a result is slower by more than this (5%), failed, is missing, or "    \
+    "cannot be judged"
 
 /* How many pairs there were of each kind. */
 struct gate {

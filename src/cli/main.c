@@ -38,17 +38,37 @@ static void on_signal(int signal_number)
 /* It still runs, a second after it was asked to stop: whoever did should know what it waits for. */
 static void on_alarm(int signal_number)
 {
-    static const char message[] =
-        "prony: stopping when the step under way is done; the same again stops at once\n";
+    static const char message[] = "prony: stopping after this step; Ctrl-C again stops at once\n";
     (void)signal_number;
     screen_status_drop();
     ssize_t written = write(STDERR_FILENO, message, sizeof message - 1);
     (void)written; /* nothing can be done about it here */
 }
 
+static int program_status; /* of a program that a command ran */
+
+void cli_exit_as(int status)
+{
+    program_status = status;
+}
+
 bool cli_interrupted(void)
 {
     return interrupted;
+}
+
+/* On a terminal in lines that fit, indented below the first; elsewhere one line, for programs. */
+static void print_message(const char *kind, const char *message)
+{
+    struct text whole = {0}, lines = {0};
+    text_printf(&whole, "prony: %s%s", kind, message);
+    if (screen_is_terminal(stderr))
+        text_add_wrapped(&lines, text_of(&whole), 0, 2, screen_width(stderr));
+    else
+        text_add(&lines, text_of(&whole));
+    fprintf(stderr, "%s\n", text_done(&lines) == STATUS_OK ? text_of(&lines) : message);
+    text_free(&whole);
+    text_free(&lines);
 }
 
 /* What was said last is not said again: several steps of a command may read the same file. */
@@ -63,7 +83,7 @@ static void print_log(void *context, enum log_level level, const char *message)
     pthread_mutex_unlock(&lock);
     if (again || screen_reader_left())
         return;
-    fprintf(stderr, "prony: %s%s\n", level == LOG_WARNING ? "warning: " : "", message);
+    print_message(level == LOG_WARNING ? "warning: " : "", message);
 }
 
 enum status cli_shape(struct cli *cli, const char *shape)
@@ -77,8 +97,7 @@ enum status cli_shape(struct cli *cli, const char *shape)
         any = true;
     }
     if (shape && !any)
-        FAIL(STATUS_INPUT, "--shape is given, expected it with a FILE.onnx: only such a network "
-                           "leaves sizes open");
+        FAIL(STATUS_INPUT, "--shape needs a FILE.onnx: only such networks leave sizes open");
     return STATUS_OK;
 }
 
@@ -104,11 +123,11 @@ static void print_usage(FILE *out)
 #define COMMAND(name) NULL,
 #include "cli/commands.def"
     };
-    fputs("prony measures what a neural network really delivers: how fast it trains and\n"
-          "predicts here, how far that is from what the hardware allows, and why.\n\n"
-          "  prony machine                         what this machine is\n"
-          "  prony bench large --batch 1,10,64     how fast a network is, in three batches\n"
-          "  prony train small iris                train a network, see its accuracy\n",
+    fputs("prony measures what a neural network really delivers: how fast it trains and\npredicts "
+          "here, how far that is from the limit, and why.\n\n  prony machine                       "
+          "  what this machine is\n  prony bench large --batch 1,10,64     how fast a network is, "
+          "in three batches\n  prony train small iris                train a network, see its "
+          "accuracy\n",
           out);
     int command = 0;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -224,8 +243,8 @@ static int end(enum status status)
     if (screen_reader_left() && (status == STATUS_OK || status == STATUS_INTERRUPTED))
         return 128 + SIGPIPE;
     if (status == STATUS_OK)
-        return 0;
-    fprintf(stderr, "prony: %s\n", status_message());
+        return program_status;
+    print_message("", status_message());
     return status == STATUS_INPUT ? 2 : status == STATUS_INTERRUPTED ? 130 : 1;
 }
 
@@ -268,12 +287,26 @@ static void catch_signals(void)
     signal(SIGXFSZ, SIG_IGN); /* so that writing fails, and what was begun is taken back */
 }
 
+/* Is what it prints a file for programs: JSON, CSV, a protocol? */
+static bool is_for_programs(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (!strncmp(argv[i], "--json", 6) || !strcmp(argv[i], "export") ||
+            !strcmp(argv[i], "show") || !strcmp(argv[i], "peer") ||
+            (!strncmp(argv[i], "--format", 8) && !strstr(argv[i], "=table") &&
+             !(i + 1 < argc && !strcmp(argv[i + 1], "table"))))
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     if (!fill_standard_files())
         return 1; /* and nowhere to say it */
     log_to(print_log, NULL, LOG_INFO);
     screen_guard();
+    if (!is_for_programs(argc, argv))
+        screen_for_person();
     catch_signals();
 
     if (argc < 2) {

@@ -24,6 +24,7 @@ struct screen {
     char rest[4];
     size_t rest_length;
 };
+static bool ascii; /* our marks are shown as ASCII */
 static struct screen out = {.fd = STDOUT_FILENO}, error = {.fd = STDERR_FILENO};
 
 enum { STATUS_BYTES = 4 * SCREEN_WIDE + 64 };
@@ -85,6 +86,21 @@ static bool is_begun(const char *bytes, size_t length)
     return length < whole && first < 0xF5;
 }
 
+/* As wide as the mark, so that columns stay: of "± 2 %" the blank goes. */
+static const char *ascii_of(const char *mark)
+{
+    static const struct {
+        const char *mark, *shown;
+    } table[] = {{"×", "x"}, {"±", "+-"}, {"÷", "/"},   {"…", "..."}, {"–", "-"},    {"—", "-"},
+                 {"−", "-"}, {"µ", "u"},  {"·", "."},   {"≤", "<="},  {"≥", ">="},   {"→", "->"},
+                 {"²", "2"}, {"³", "3"},  {"½", "1/2"}, {"≈", "~"},   {"√", "sqrt"}, {"Σ", "sum"},
+                 {"†", "+"}, {"‡", "#"},  {"§", "$"},   {"¶", "&"}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(table[i].mark, mark) == 0)
+            return table[i].shown;
+    return mark;
+}
+
 static ssize_t write_guarded(void *context, const char *bytes, size_t length)
 {
     struct screen *screen = context;
@@ -104,7 +120,9 @@ static ssize_t write_guarded(void *context, const char *bytes, size_t length)
             break;
         }
         at += plain_show(next, left, true, character);
-        text_add(&shown, character);
+        text_add(&shown, ascii ? ascii_of(character) : character);
+        if (ascii && strcmp(character, "±") == 0 && at < all.length && all.data[at] == ' ')
+            at++;
     }
     bool good = !all.failed && !shown.failed && write_above(screen, text_of(&shown), shown.length);
     int reason = errno;
@@ -163,11 +181,10 @@ bool screen_has_colour(FILE *stream)
     return screen_is_terminal(stream) && !(refused && *refused);
 }
 
-bool screen_has_drawing(FILE *stream)
+/* UTF-8 is what everybody has: only a locale that names another says no. */
+static bool is_unicode(void)
 {
     static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    if (!screen_is_terminal(stream))
-        return false;
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
         const char *locale = getenv(variables[i]);
         if (locale && *locale)
@@ -175,6 +192,16 @@ bool screen_has_drawing(FILE *stream)
                    strstr(locale, "utf-8");
     }
     return true;
+}
+
+bool screen_has_drawing(FILE *stream)
+{
+    return screen_is_terminal(stream) && is_unicode();
+}
+
+void screen_for_person(void)
+{
+    ascii = !is_unicode();
 }
 
 int screen_width(FILE *stream)

@@ -31,6 +31,11 @@ void screen_control(FILE *stream, const char *sequence);
 /* What follows on stdout is lines of JSON for a program, byte for byte, unless it is a terminal. */
 void screen_exact(void);
 
+/* Where the locale is not UTF-8 (LANG=C): what follows has ASCII in place of our marks, "x" for a
+ * times sign. Letters of names stay. For what a person reads: files for programs are not touched.
+ */
+void screen_for_person(void);
+
 /* Did the reader of stdout close it? What is printed afterwards goes nowhere. */
 bool screen_reader_left(void);
 

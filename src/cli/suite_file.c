@@ -3,7 +3,7 @@
 
 #include "base/embed.h"
 #include "base/file.h"
-#include "base/trust.h"
+#include "base/load/trust.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* zoo_shelf.c: see zoo_shelf.h. */
 #include "cli/zoo_shelf.h"
 
-#include "cli/show/explained.h"
+#include "cli/explain/explained.h"
 #include "nn/optimiser.h"
 #include "record/record.h"
 

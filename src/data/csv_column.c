@@ -125,7 +125,8 @@ static bool has_unit(const char *cell)
 const char *csv_hint(const char *cell)
 {
     if (is_date(cell))
-        return "a date or time: split it into columns of numbers, as year and month, or leave it out with";
+        return "a date or time: split it into columns of numbers, as year and month, or leave it "
+               "out with";
     if (has_groups(cell))
         return "a thousands separator? write 1234.5, or leave the column out with";
     if (has_unit(cell))
@@ -139,8 +140,8 @@ static enum status refuse_cell(const struct csv *csv, int64_t row, int32_t colum
     const char *hint = csv_hint(cell);
     if (csv_is_missing(cell))
         CSV_REFUSE(csv, row, column,
-                   "found %s%s%s in column %s, expected a number; --fill median (or mean, zero, a "
-                   "number) fills it, --drop-rows leaves such rows out, --drop %s the column",
+                   "found %s%s%s in column %s, expected a number; add --fill median (or mean, "
+                   "zero, a number), --drop-rows or --drop %s",
                    *cell ? "'" : "a missing value", cell, *cell ? "', a missing value," : "", name,
                    name);
     if (csv_is_label(csv, column))
@@ -362,9 +363,8 @@ static enum status refuse_texts(const struct csv *csv, int64_t row, int32_t colu
     const char *name = csv->names[column], *cell = csv_cell(csv, row, column);
     if (found->value_count <= most)
         CSV_REFUSE(csv, row, column,
-                   "found %d different texts in the %lld rows of column %s, as '%.40s', expected "
-                   "texts that several rows share; --drop %s leaves the column out, --encode %s "
-                   "takes it nevertheless",
+                   "found %d different texts in %lld rows of column %s, as '%.40s', expected texts "
+                   "that rows share; add --drop %s or --encode %s",
                    found->value_count, (long long)csv->rows, name, cell, name, name);
     CSV_REFUSE(csv, row, column,
                "found %d different texts in column %s, as '%.40s', expected at most %d; --drop %s "
@@ -420,9 +420,8 @@ static enum status check_missing(const struct csv *csv, int32_t column, bool tex
     if (!texts)
         return refuse_cell(csv, row, column);
     CSV_REFUSE(csv, row, column,
-               "found a missing value, expected a text in column %s; --fill median (or mean, zero, "
-               "a number) makes it a text of its own, --drop-rows leaves such rows out, --drop %s "
-               "the column",
+               "found a missing value, expected a text in column %s; add --fill median (a gap "
+               "becomes a text of its own), --drop-rows or --drop %s",
                name, name);
 }
 

@@ -54,8 +54,8 @@ static enum status refuse_name(const char *name)
         FAIL(STATUS_INPUT, "there is no data set and no file '%s'; did you mean '%s'?", name,
              nearest);
     FAIL(STATUS_INPUT,
-         "there is no data set and no file '%s'; expected the path of a CSV, IDX or NPY file, "
-         "iris, digits, mnist, ring:ROWS, adding:ROWSxSTEPS or synthetic:ROWSxCOLUMNS",
+         "there is no data set and no file '%s'; expected a CSV, IDX or NPY file, iris, digits, "
+         "mnist, ring:ROWS, adding:ROWSxSTEPS or synthetic:ROWSxCOLUMNS",
          name);
 }
 
@@ -72,8 +72,8 @@ static enum status read_csv(const char *name, char *text, size_t length,
         FAIL(STATUS_INPUT, "%s:1:1: found nothing, expected rows of comma-separated numbers", name);
     if (length > memory / 2) /* text and floats are there at once */
         FAIL(STATUS_INPUT,
-             "%s: found %zu bytes of CSV, which is read whole, expected at most half of the %zu "
-             "that data may take; NPY files are streamed, --memory allows more",
+             "%s: found %zu bytes of CSV, expected at most half of %zu, since CSV is read whole; "
+             "--memory allows more, NPY files are streamed",
              name, length, memory);
     return dataset_parse_csv(name, text, length, options, out);
 }

@@ -266,10 +266,19 @@ void scaling_undo_row(const struct scaling *scaling, float *features)
         features[column] = features[column] / scaling->scale[column] + scaling->mean[column];
 }
 
+/* Is it the same, or a copy: of a network and of its quantised form? */
+static bool scaling_equal(const struct scaling *a, const struct scaling *b)
+{
+    size_t bytes = (size_t)a->columns * sizeof *a->mean;
+    return a == b ||
+           (a->columns == b->columns && a->tokens == b->tokens && a->unit == b->unit &&
+            (!bytes || (!memcmp(a->mean, b->mean, bytes) && !memcmp(a->scale, b->scale, bytes))));
+}
+
 enum status scaling_apply(const struct scaling *scaling, struct dataset *dataset)
 {
     assert(scaling->tokens || !scaling->columns || scaling->columns == dataset->columns);
-    if (dataset->scaling == scaling)
+    if (dataset->scaling && scaling_equal(dataset->scaling, scaling))
         return STATUS_OK;
     if (dataset->scaling)
         FAIL(STATUS_INPUT,

@@ -1,8 +1,8 @@
 /* stream.c: see stream.h. */
 #include "data/stream.h"
 
+#include "base/inflate.h"
 #include "base/memory.h"
-#include "data/inflate.h"
 
 #include <string.h>
 

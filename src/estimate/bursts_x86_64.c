@@ -70,9 +70,9 @@ burst_kernel *const *burst_flops(enum ceiling ceiling, enum isa isa, const struc
         return avx2;
     if (ceiling == CEILING_FP32 && isa == ISA_AVX512)
         return avx512;
-    if (ceiling == CEILING_BF16 && isa == ISA_AVX512 && cpu->avx512_bf16)
+    if (ceiling == CEILING_BF16 && isa == ISA_AVX512 && cpu_extends(cpu, EXTENSION_AVX512_BF16))
         return bf16;
-    if (ceiling == CEILING_INT8 && isa == ISA_AVX512 && cpu->avx512_vnni)
+    if (ceiling == CEILING_INT8 && isa == ISA_AVX512 && cpu_extends(cpu, EXTENSION_AVX512_VNNI))
         return int8;
     return NULL;
 }

@@ -71,9 +71,12 @@ enum status work_count(const struct program *program, struct work *out)
 
 struct work work_in(const struct work *work, const char *precision)
 {
+    const bool narrow = strcmp(precision, "bf16") == 0 || strcmp(precision, "fp16") == 0;
     struct work out = *work;
-    if (strcmp(precision, "bf16") == 0 || strcmp(precision, "fp16") == 0)
+    if (narrow)
         out.forward.bytes /= 2;
+    if (narrow && !work->backward.bytes)
+        out.set_bytes /= 2;
     return out;
 }
 

@@ -30,7 +30,7 @@ struct floor {
 
 enum status work_count(const struct program *program, struct work *out);
 /* The same in a precision, as the axis has it: what forward reads may have 16 bits where products
- * do; what is learnt keeps its 32. */
+ * do; what is learnt keeps its 32. Where nothing is, half as much is touched. */
 struct work work_in(const struct work *work, const char *precision);
 void floor_of(const struct work *work, const struct ceilings *ceilings, struct floor *out);
 

@@ -45,7 +45,7 @@ static const struct embedded *find_file(const char *name, const char *suffix)
 /* Large files are there twice, as they are and with .gz after the name. */
 static void answer_file(const char *name, bool gzip, struct http_answer *answer)
 {
-    static const char missing[] = "there is no such page; the guide begins at /";
+    static const char missing[] = "there is no page of this name; the guide begins at /";
     const struct embedded *packed = gzip ? find_file(name, ".gz") : NULL;
     const struct embedded *file = packed ? packed : find_file(name, "");
     if (file) {

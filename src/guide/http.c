@@ -490,8 +490,8 @@ static enum status listen_at(struct sockaddr_in address, int *out_fd, uint16_t *
         close(fd);
         if (reason == EADDRINUSE)
             FAIL(STATUS_IO,
-                 "port %u is taken by another program (perhaps a guide that is already running); "
-                 "stop it, or give another port, --port 0 for any that is free",
+                 "another program uses port %u, perhaps a guide that is already running; stop it, "
+                 "or give another --port (0: any free one)",
                  port);
         char name[INET_ADDRSTRLEN] = "";
         inet_ntop(AF_INET, &address.sin_addr, name, sizeof name);

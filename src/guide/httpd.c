@@ -1,7 +1,7 @@
 /* httpd.c: see httpd.h. */
 #include "guide/httpd.h"
 
-#include "base/dynamic.h"
+#include "base/load/dynamic.h"
 
 static struct httpd calls; /* written once, before anybody reads it */
 const struct httpd *const httpd = &calls;

@@ -189,6 +189,17 @@ static void write_gpus(struct json_writer *writer, const struct facts *facts)
     write_text(writer, "cpu_gpu", ratio);
 }
 
+/* "AVX-512 VNNI, AVX-512 BF16" */
+static void write_extensions(struct json_writer *writer, const struct cpu *cpu)
+{
+    char names[128] = "";
+    for (int i = 0; i < EXTENSION_COUNT; i++)
+        if (cpu_extends(cpu, (enum extension)i))
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s",
+                     names[0] ? ", " : "", extension_words((enum extension)i));
+    write_text(writer, "extensions", names);
+}
+
 void facts_write_machine(const struct facts *facts, struct json_writer *writer)
 {
     const struct cpu *cpu = &facts->cpu;
@@ -204,6 +215,7 @@ void facts_write_machine(const struct facts *facts, struct json_writer *writer)
     write_count(writer, "threads_per_core", (uint64_t)cpu->threads_per_core);
     write_real(writer, "ghz", cpu->ghz > 0 ? cpu->ghz : (double)NAN);
     write_text(writer, "isa", isa_name(cpu->isa));
+    write_extensions(writer, cpu);
     write_count(writer, "l1_bytes", cpu->l1_bytes);
     write_count(writer, "l2_bytes", cpu->l2_bytes);
     write_count(writer, "l3_bytes", cpu->l3_bytes);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const record_kinds[RECORD_KINDS] = {"result", "machine", "network"};
+const char *const record_kinds[RECORD_KINDS] = {"result", "machine", "network", "proof"};
 const char *const record_statuses[RECORD_STATUSES] = {"ok", "skipped", "failed"};
 const char *const record_verdicts[RECORD_VERDICTS] = {"none", "right", "wrong"};
 const char record_unavailable[] = "not available: ";
@@ -223,7 +223,7 @@ enum status record_copy(struct arena *arena, const struct record *record, struct
                                   &out->against.disturbed,
                                   &out->at};
     const struct json **const trees[] = {&out->machine, &out->software, &out->calibration,
-                                         &out->network};
+                                         &out->network, &out->proof};
     double *samples;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         TRY(copy_text(arena, texts[i]));

@@ -4,9 +4,10 @@
  *    "result":{"time_ns":{…},"parts_ns":{…},…,"check":{…},"meters":{…}},
  *    "samples_ns":[…],"machine":{…},"software":{…},"at":"2026-11-15T10:03:58Z"}
  *
- * Lines of kind "machine" (facts, calibration) and "network" (what explain --json prints) travel in
- * the same files. A record owns nothing: its pointers belong to whoever filled it, or to the arena
- * it was read into. A figure that is not known is NaN in memory and null in the line. */
+ * Lines of kind "machine" (facts, calibration), "network" (what explain --json prints) and "proof"
+ * (what advice promised and a re-run gave) travel in the same files. A record owns nothing: its
+ * pointers belong to whoever filled it, or to the arena it was read into. A figure that is not
+ * known is NaN in memory and null in the line. */
 #ifndef PRONY_RECORD_RECORD_H
 #define PRONY_RECORD_RECORD_H
 
@@ -28,7 +29,7 @@ enum {
     RECORD_BYTES = 4 * 1048576, /* of a line, at most: the longest that ship have a tenth */
 };
 
-enum record_kind { RECORD_RESULT, RECORD_MACHINE, RECORD_NETWORK };
+enum record_kind { RECORD_RESULT, RECORD_MACHINE, RECORD_NETWORK, RECORD_PROOF };
 enum record_status { RECORD_OK, RECORD_SKIPPED, RECORD_FAILED };
 
 /* Was what was timed also right? */
@@ -92,6 +93,7 @@ struct record {
     const struct json *machine, *software; /* objects (see facts.h), or NULL */
     const struct json *calibration;        /* kind machine: an object, or NULL */
     const struct json *network;            /* kind network: an object */
+    const struct json *proof;              /* kind proof: an object (record/proof_line.h) */
     const char *at;                        /* when, as clock_stamp gives it */
 };
 

@@ -211,6 +211,7 @@ static enum status read_members(struct arena *arena, const struct json *tree, st
     if (out->kind == RECORD_RESULT)
         TRY(read_measured(arena, tree, out));
     TRY(member_of_kind(tree, "", "network", JSON_OBJECT, &out->network));
+    TRY(member_of_kind(tree, "", "proof", JSON_OBJECT, &out->proof));
     TRY(member_of_kind(tree, "", "machine", JSON_OBJECT, &out->machine));
     TRY(member_of_kind(tree, "", "calibration", JSON_OBJECT, &out->calibration));
     TRY(member_of_kind(tree, "", "software", JSON_OBJECT, &out->software));
@@ -220,6 +221,8 @@ static enum status read_members(struct arena *arena, const struct json *tree, st
         return member_fail("", "machine", NULL, "an object");
     if (out->kind == RECORD_NETWORK && !out->network)
         return member_fail("", "network", NULL, "an object");
+    if (out->kind == RECORD_PROOF && !out->proof)
+        return member_fail("", "proof", NULL, "an object");
     return member_text(tree, "", "at", &out->at);
 }
 

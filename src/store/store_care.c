@@ -127,7 +127,7 @@ static enum status check_index(const struct checking *checking, const struct fil
     if (strcmp(filed->kind, record_kinds[record->kind]) != 0)
         return tell(checking, filed->id, "its kind is not", record_kinds[record->kind]);
     if (filed->hash != store_hash(filed->text, filed->length))
-        return tell(checking, filed->id, "its hash", "is not that of its line");
+        return tell(checking, filed->id, "its hash", "does not fit its line");
     if (record->kind != RECORD_RESULT)
         return STATUS_OK;
     TRY(store_compare_row(checking->store, filed->id, record, filed->shipped, &wrong));

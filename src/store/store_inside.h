@@ -2,7 +2,7 @@
 #ifndef PRONY_STORE_STORE_INSIDE_H
 #define PRONY_STORE_STORE_INSIDE_H
 
-#include "store/sqlite.h"
+#include "base/load/sqlite.h"
 #include "store/store.h"
 #include "store/store_columns.h"
 

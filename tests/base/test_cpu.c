@@ -25,7 +25,8 @@ TEST(detects_something_plausible)
     CHECK_EQUAL_INT(cpu.avx512f, __builtin_cpu_supports("avx512f") != 0);
     CHECK_EQUAL_INT(cpu.avx512bw, __builtin_cpu_supports("avx512bw") != 0);
     CHECK_EQUAL_INT(cpu.avx512vl, __builtin_cpu_supports("avx512vl") != 0);
-    CHECK_EQUAL_INT(cpu.avx512_vnni, __builtin_cpu_supports("avx512vnni") != 0);
+    CHECK_EQUAL_INT(cpu_extends(&cpu, EXTENSION_AVX512_VNNI),
+                    __builtin_cpu_supports("avx512vnni") != 0);
     CHECK(cpu.isa < ISA_AVX2 || (cpu.avx2 && cpu.fma));
     CHECK(cpu.isa < ISA_AVX512 || (cpu.avx512f && cpu.avx512bw && cpu.avx512vl));
 #elif defined __aarch64__

@@ -133,7 +133,7 @@ TEST(refuses_what_is_not_a_file)
     CHECK_STATUS(STATUS_INPUT, file_read(pipe, 10, &text)); /* does not wait for a writer */
     CHECK_STATUS(STATUS_INPUT, file_write(pipe, "x", 1));
     CHECK_STATUS(STATUS_IO, file_append_line(pipe, "x"));
-    CHECK_MESSAGE("nobody reads this pipe");
+    CHECK_MESSAGE("no program reads this pipe");
     int reader = open(pipe, O_RDONLY | O_NONBLOCK);
     char read_back[3] = "";
     CHECK_OK(file_append_line(pipe, "x"));

@@ -1,4 +1,5 @@
-# The peers that ship: each is right for training and inference, or says what it lacks.
+# The peers that ship: each is right for training and inference, or says what it lacks. With PEERS=all
+# (`make slow TESTS=peers`) also each optimiser, and the search of settings over several peers.
 
 prony=$PRONY_BUILD/prony
 folder=$(mktemp -d)
@@ -59,14 +60,14 @@ right images_in_pytorch 6 lenet "$folder/image.net" lstm --phase training,infere
 right images_in_onnxruntime 3 lenet "$folder/image.net" lstm --phase inference --batch 3 \
     --framework onnxruntime
 right recipes_predict_in_pytorch 3 autoencoder rbm dbn --phase inference --batch 3 --framework pytorch
-right optimisers_in_pytorch 7 small --batch 3 --framework pytorch \
+[ "$PEERS" != all ] || right optimisers_in_pytorch 7 small --batch 3 --framework pytorch \
     --optimiser momentum,nesterov,adagrad,rmsprop,adam,adamw,rprop
 right blas_by_name 4 small --phase training,inference --batch 3 --framework blas \
     --backend openblas,blis
 PRONY_PEER_SEARCH=on
 XDG_DATA_HOME=$folder/data # where searches are kept
 export XDG_DATA_HOME
-right settings_are_searched 3 small --batch 3 --framework pytorch,blas,onednn
+[ "$PEERS" != all ] || right settings_are_searched 3 small --batch 3 --framework pytorch,blas,onednn
 right images_are_searched 1 lenet --batch 3 --framework pytorch
 case $output in
 *'"status":"skipped"'*) echo "skip slow_peers.channels_last_is_tried: no PyTorch" ;;

@@ -3,6 +3,7 @@
 #include "bench/sweep/pace.h"
 #include "check.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,8 +59,8 @@ TEST(what_does_not_run_takes_no_time)
           pace_group(&nothing, &usual, NULL, &points[1], 1));
 }
 
-static void learn(struct pace *pace, const struct point *point, double start_s, double spread,
-                  const char *server)
+static void learn_iteration(struct pace *pace, const struct point *point, double start_s,
+                            double spread, const char *server, double median_ns)
 {
     char text[100];
     struct arena arena = {0};
@@ -68,14 +69,20 @@ static void learn(struct pace *pace, const struct point *point, double start_s, 
     record_start(&record);
     record.point = *point;
     record.start_ns = start_s * 1e9;
-    record.time_ns.median = 100;
-    record.time_ns.ci_low = 100 - spread;
-    record.time_ns.ci_high = 100 + spread;
+    record.time_ns.median = median_ns;
+    record.time_ns.ci_low = median_ns * (1 - spread / 100);
+    record.time_ns.ci_high = median_ns * (1 + spread / 100);
     snprintf(text, sizeof text, "{\"server\":\"%s\"}", server);
     CHECK_OK(json_parse(&arena, "machine", text, strlen(text), &machine));
     record.machine = machine;
     pace_learn(pace, &record, "here");
     arena_free(&arena);
+}
+
+static void learn(struct pace *pace, const struct point *point, double start_s, double spread,
+                  const char *server)
+{
+    learn_iteration(pace, point, start_s, spread, server, 100);
 }
 
 TEST(starts_are_learnt_from_this_machine)
@@ -104,6 +111,36 @@ TEST(a_steady_machine_needs_less_time)
           3 * pace_group(&steady, &plan, NULL, &point, 1));
 }
 
+/* A list of Python that needs half a minute for an iteration is planned so the next time. */
+TEST(iterations_are_learnt_from_this_machine)
+{
+    struct pace pace = {0};
+    const struct point slow = point_of("python-list", "default"),
+                       other = point_of("numpy", "default");
+    const double before = pace_group(&pace, &usual, NULL, &slow, 1),
+                 beside = pace_group(&pace, &usual, NULL, &other, 1);
+    learn_iteration(&pace, &slow, 0.13, 5, "elsewhere", 30e9);
+    CHECK(pace_group(&pace, &usual, NULL, &slow, 1) == before);
+    learn_iteration(&pace, &slow, 0.13, 5, "here", 30e9);
+    const double after = pace_group(&pace, &usual, NULL, &slow, 1);
+    CHECK(before < 3 && after > 4 * 30 && after < 8 * 30);
+    CHECK(fabs(pace_group(&pace, &usual, NULL, &other, 1) - beside) < 1);
+}
+
+/* Starts and checks take longer beside others, the given time does not. */
+TEST(others_make_starts_and_checks_longer)
+{
+    const struct pace nothing = {0};
+    const struct point point = point_of("pytorch", "default");
+    struct pace_plan plan = usual;
+    const double alone = pace_group(&nothing, &plan, NULL, &point, 1);
+    plan.crowd = 1;
+    CHECK(pace_group(&nothing, &plan, NULL, &point, 1) == alone);
+    plan.crowd = 4;
+    const double crowded = pace_group(&nothing, &plan, NULL, &point, 1);
+    CHECK(crowded > alone + 2 * 2.5 && crowded < 4 * alone);
+}
+
 TEST(frameworks_beyond_the_room_are_not_learnt)
 {
     struct pace pace = {0};
@@ -113,7 +150,7 @@ TEST(frameworks_beyond_the_room_are_not_learnt)
         const struct point point = point_of(name, "default");
         learn(&pace, &point, 1, 5, "here");
     }
-    CHECK(pace.start_count == PACE_KNOWN);
+    CHECK(pace.start_count == PACE_KNOWN && pace.rate_count == PACE_KNOWN);
 }
 
 TEST(what_was_taken_corrects_the_rest)

@@ -292,7 +292,7 @@ TEST(a_peer_that_claims_too_little_is_a_failure)
     for (int i = 0; i < 12 && status == STATUS_OK; i++) /* the first was held up: a few more */
         status = job->kind->run(job, 60 << (i / 3), &elapsed_ns);
     CHECK_EQUAL_INT(status, STATUS_DEVICE);
-    CHECK_MESSAGE("are these nanoseconds");
+    CHECK_MESSAGE("it must give the nanoseconds");
     close_peer(job);
 }
 

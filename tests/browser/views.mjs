@@ -291,7 +291,7 @@ export const viewTests = {
       ),
     );
     const unknown = await open("/?view=networks&model=nothing");
-    assert.match(await unknown.textContent("main"), /This store has nothing of it/);
+    assert.match(await unknown.textContent("main"), /This store has no result of it/);
   },
 
   async every_program_of_a_recipe_is_drawn({ open }) {

@@ -255,8 +255,8 @@ weights without classes | prony predict small classless iris | classless: found 
 training with a best epoch of none | prony train small iris --resume best --epochs 2 | best: found the best epoch; held no rows out
 training whose sums are no numbers | prony train small iris --resume sum --epochs 2 | sum, metadata 'training'; 'x'
 weights of more classes than outputs | prony predict mlp:4-3 classes4 four.idx | mlp:4-3: found 4 classes; 3 outputs
-weights of another network | prony predict mlp:4-3 good iris | good: found the weights of another network; line 1 is '#; mlp:4-3; name the network
-training on other data | prony train small abc.csv --resume good | good: found the training on other data; abc.csv; without --resume
+weights of another network | prony predict mlp:4-3 good iris | good: found the weights of another network (line 1 is '#; mlp:4-3; name their network
+training on other data | prony train small abc.csv --resume good | good: found a training on other data; abc.csv; without --resume
 unknown class | prony predict small good rose.csv | rose.csv:1:9; 'rose'; one of 3; 'setosa'
 too few columns to predict | prony predict small good narrow.csv | narrow.csv; found
 folder that is not there | prony train small iris --epochs 1 --out nowhere/model | nowhere/model; No such file

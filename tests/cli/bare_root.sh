@@ -39,7 +39,7 @@ holds keeps_the_records "$(cat "$root/tmp/records.jsonl")" '"status":"ok"'
 expect trains 0 'accuracy' inside train small iris --epochs 2
 expect has_no_plugin 0 'found no prony_cuda.so in /bin:' inside bench small --backend cuda
 for command in 'store list' 'query' 'answer small --minutes 0' 'guide --port 0'; do
-    expect "names_the_package_for_${command%% *}" 1 'needs SQLite (Debian: apt install libsqlite3-0)' inside $command
+    expect "names_the_package_for_${command%% *}" 1 'need SQLite (Debian: apt install libsqlite3-0)' inside $command
 done
 expect names_the_file_instead 1 '--out FILE.jsonl can' inside bench small --seconds 0.05 --store /tmp/store.db
 

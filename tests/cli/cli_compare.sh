@@ -64,7 +64,7 @@ expect says_nothing_of_a_disturbed_pair 0 "2.000 to 2.000  can't tell*" \
     "$prony" compare "$folder/quiet.jsonl" "$folder/crowded.jsonl"
 expect says_what_disturbed_it 0 'disturbed by other programs' \
     "$prony" compare "$folder/crowded.jsonl" "$folder/quiet.jsonl"
-expect lets_no_disturbed_pair_pass 1 "1 of 1 can't be told: the machine was disturbed" \
+expect lets_no_disturbed_pair_pass 1 "1 of 1 can't be judged: the machine was disturbed" \
     "$prony" compare "$folder/quiet.jsonl" "$folder/crowded.jsonl" --fail-if-slower 5%
 expect stops_an_undisturbed_one 1 '1 of 1 became slower by more than 5 %' \
     "$prony" compare "$folder/quiet.jsonl" "$folder/alone.jsonl" --fail-if-slower 5%
@@ -79,6 +79,6 @@ sed 's/"status":"failed"/"status":"ok"/; s/"result":{}/"result":{'"$(timed 100)"
 expect counts_what_was_mended 0 '1 failed before, and not now' \
     "$prony" compare "$folder/axes.jsonl" "$folder/mended.jsonl" --fail-if-slower 5%
 grep failed "$folder/axes.jsonl" >"$folder/failed.jsonl"
-expect compares_nothing_that_failed 2 'what both files have failed in the old one' \
+expect compares_nothing_that_failed 2 'all common configurations failed in the old file' \
     "$prony" compare "$folder/failed.jsonl" "$folder/failed.jsonl"
 exit $status

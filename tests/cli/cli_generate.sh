@@ -81,7 +81,7 @@ expect learns_from_few_labels 0 '1438 rows to learn from, 40 of them labelled' \
     "$prony" train digits_dbn digits --labelled 40 --epochs 16 --batch 16 --out few.st
 expect goes_on_with_few 0 'resumed after epoch 16' \
     "$prony" train digits_dbn digits --resume few.st --epochs 17 --out few.st
-expect stages_need_epochs 2 'more than the 15 that its first 3 stages take, 5 each: --epochs 16' \
+expect stages_need_epochs 2 'more than the 15 of its first 3 stages (5 each): --epochs 16' \
     "$prony" train digits_dbn digits --epochs 15
 expect labels_need_targets 2 'found a recipe that learns no targets' \
     "$prony" train vae.net digits --labelled 40
@@ -161,8 +161,8 @@ expect condition_needs_one_class 2 'found 2 label columns, expected one: vae.net
 
 # What contradicts itself, or asks for what there is not.
 expect only_an_rbm_sweeps 2 'only an rbm generates by Gibbs' "$prony" generate vae.net vae.st --sweeps 10
-expect no_best_epoch_of_rivals 2 'which of its sides is ahead' "$prony" train gan ring:200 --validate 0.2
-expect rivals_have_no_patience 2 'which of its sides is ahead' "$prony" train gan ring:200 --patience 2
+expect no_best_epoch_of_rivals 2 'compares its two sides' "$prony" train gan ring:200 --validate 0.2
+expect rivals_have_no_patience 2 'compares its two sides' "$prony" train gan ring:200 --patience 2
 expect no_loss_for_an_rbm 2 'loss: found cross_entropy, expected none' "$prony" train rbm.net digits --recipe rbm --loss cross_entropy
 expect no_loss_for_a_gan 2 'loss: found mse, expected none' "$prony" train gan ring:200 --loss mse
 expect no_empty_recipe 2 'recipe: found an empty text' "$prony" train vae.net digits --recipe ''
@@ -281,8 +281,8 @@ tries=0
 until grep -q 'backend ref' output || [ $((tries += 1)) -gt 600 ]; do sleep 0.1; done
 kill -TERM $process
 tries=0
-until grep -q 'stopping when the step' output || [ $((tries += 1)) -gt 100 ]; do sleep 0.1; done
+until grep -q 'stopping after this step' output || [ $((tries += 1)) -gt 100 ]; do sleep 0.1; done
 kill -TERM $process
 wait $process
-same says_what_it_waits_for '143 1' "$? $(grep -c 'the same again stops at once' output)"
+same says_what_it_waits_for '143 1' "$? $(grep -c 'again stops at once' output)"
 exit $failures

@@ -235,7 +235,7 @@ refuse unknown_schedule "there is no schedule 'linear'; there are: constant, ste
 refuse rate_on_resume '\--rate cannot be given with --resume' train small iris --resume whole --rate 1
 refuse cut_file 'cut: found a header' predict small cut iris
 refuse other_network 'whole: found the weights of another network' predict mlp:4-3 whole iris
-refuse other_data 'found the training on other data' train small three.csv --resume whole
+refuse other_data 'found a training on other data' train small three.csv --resume whole
 refuse unknown_class "found the class 'x', expected one of 3: 'setosa'" predict small whole one.csv
 expect refuses_missing_weights 1 'nowhere' "$prony" predict small nowhere iris
 expect refuses_unwritable_folder 1 'no/such' "$prony" train small iris --epochs 1 --out no/such/file

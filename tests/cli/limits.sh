@@ -103,7 +103,7 @@ homeless() {
 }
 says keeps_nothing_without_a_home 'is not kept: no folder to keep files in: HOME is' \
     homeless "$prony" bench small --seconds 0.01
-expect finds_nothing_without_a_home 2 'which is not there; expected a folder that is, or XDG_DATA_HOME' \
+expect finds_nothing_without_a_home 2 'which is not there; set it or XDG_DATA_HOME' \
     homeless "$prony" train lenet mnist
 homeless "$prony" machine >"$folder/said" 2>&1
 test ! -e "$folder/home"

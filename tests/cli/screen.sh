@@ -23,6 +23,19 @@ found=$(grep -c '"kind":"result"' "$folder/kept.jsonl")
 [ "$found" = 12 ]
 report nothing_filed_is_lost $? "found $found results in the file, expected 12"
 
+# A locale without UTF-8 gets ASCII, letters of names and files for programs excepted.
+for variable in LC_ALL LANG; do
+    found=$(env -u LC_ALL -u LC_CTYPE -u LANG $variable=C "$prony" bench small --backend ref --seconds 0.05 2>&1 |
+        LC_ALL=C grep -c '[^ -~]')
+    report "ascii_where_${variable}_is_C" "$found" "$found lines have other characters"
+done
+found=$(env -u LC_ALL LANG=C "$prony" bench small --backend ref --seconds 0.05 | grep -c ' +-[0-9.]* %')
+report a_spread_in_ascii $((found == 0)) "found no +- in the table"
+printf 'input 4\ndense 3\n' >"$folder/Zürich×.net"
+holds a_name_keeps_its_letters "$(env -u LC_ALL LANG=C "$prony" explain "$folder/Zürich×.net")" 'Zürichx.net'
+holds a_file_for_programs_is_exact "$(env -u LC_ALL LANG=C "$prony" bench "$folder/Zürich×.net" \
+    --backend ref --seconds 0.05 --format json)" 'Zürich×.net'
+
 if ! python3 -c 'import pty' 2>/dev/null; then
     echo "skip $suite: python3 is not installed, which gives the terminal"
     exit $status
@@ -68,4 +81,13 @@ lacks a_dumb_terminal_has_no_sequences "$(cat "$folder/dumb/raw")" "$(printf '\0
 piped=$("$prony" bench small --seconds 0.3 2>&1)
 lacks a_pipe_has_no_bar "$piped" '[#'
 lacks a_pipe_has_no_sequences "$piped" "$(printf '\033')"
+# A message fits the terminal, indented below its first line; in a pipe it is one line.
+on 60 error "$prony" train small iriss --target there-is-no-column-of-this-name
+[ "$(echo "$end" | grep -c .)" -ge 2 ] && ! echo "$end" | grep -q '.\{61\}'
+report a_message_fits_the_width $? "$end"
+holds a_message_is_indented "$end" '
+  '
+"$prony" predict nothing nowhere 2>"$folder/line"
+[ "$(wc -l <"$folder/line")" = 1 ]
+report a_message_is_a_line_in_a_pipe $? "$(cat "$folder/line")"
 exit $status

@@ -24,18 +24,18 @@ report runs_a_peer_of_its_own $? 'it was not run'
 rm -f "$folder/was_run"
 
 chmod o+w "$folder/peer/peer"
-says refuses_a_peer_others_write "$folder/peer/peer (of user $(id -u), mode 0757) may be written by others: chmod o-w it" \
+says refuses_a_peer_others_write "$folder/peer/peer (user $(id -u), mode 0757): others may write it and decide what you run: chmod o-w it" \
     bench "$folder/peer/peer"
 run_nothing runs_no_peer_others_write
 chmod o-w "$folder/peer/peer"
 chmod o+w "$folder/peer"
-says refuses_a_peer_in_a_folder_others_write "$folder/peer (of user" bench "$folder/peer/peer"
+says refuses_a_peer_in_a_folder_others_write "$folder/peer (user" bench "$folder/peer/peer"
 run_nothing runs_no_peer_in_a_folder_others_write
 chmod o-w "$folder/peer"
 
 echo 'no machine code' >"$folder/prony_guest.so"
 chmod o+w "$folder/prony_guest.so"
-expect refuses_a_plugin_others_write 1 "the backend 'guest': $folder/prony_guest.so (of user" \
+expect refuses_a_plugin_others_write 1 "the backend 'guest': $folder/prony_guest.so (user" \
     "$mine" train small iris --backend guest
 chmod o-w "$folder/prony_guest.so"
 expect looks_at_a_plugin_of_its_own 1 "the backend 'guest': cannot be loaded: $folder/prony_guest.so" \
@@ -43,7 +43,7 @@ expect looks_at_a_plugin_of_its_own 1 "the backend 'guest': cannot be loaded: $f
 
 echo 'bench small --seconds 0.01' >"$folder/open/list.suite"
 chmod o+w "$folder/open"
-expect refuses_a_suite_in_a_folder_others_write 2 "$folder/open (of user" "$mine" suite "$folder/open/list.suite"
+expect refuses_a_suite_in_a_folder_others_write 2 "$folder/open (user" "$mine" suite "$folder/open/list.suite"
 rm "$folder/prony_guest.so"
 
 # A link may be turned elsewhere after the check: the file that was checked is opened, by its own path.
@@ -66,7 +66,7 @@ expect refuses_links_in_a_circle 1 'cannot follow the path' "$mine" suite "$fold
 # A peer loads the files beside it, and those in peers/.
 echo 'import os' >"$folder/peer/module.py"
 chmod o+w "$folder/peer/module.py"
-says refuses_a_module_others_write "$folder/peer/module.py (of user" bench "$folder/peer/peer"
+says refuses_a_module_others_write "$folder/peer/module.py (user" bench "$folder/peer/peer"
 run_nothing runs_no_peer_beside_a_module_others_write
 rm "$folder/peer/module.py"
 mkdir -p "$folder/tree/build" "$folder/tree/peers/mine"
@@ -75,9 +75,9 @@ cp "$folder/peer/peer" "$folder/tree/peers/mine/peer"
 echo 'import os' >"$folder/tree/peers/shared.py"
 chmod o+w "$folder/tree/peers/shared.py"
 mine=$folder/tree/build/prony
-says refuses_a_shared_module_others_write "peers/shared.py (of user" bench mine
+says refuses_a_shared_module_others_write "peers/shared.py (user" bench mine
 run_nothing runs_no_peer_with_a_module_others_write
-says names_it_among_the_frameworks "peers/shared.py (of user" "$mine" machine
+says names_it_among_the_frameworks "peers/shared.py (user" "$mine" machine
 chmod o-w "$folder/tree/peers/shared.py"
 bench mine >/dev/null 2>&1
 test -e "$folder/was_run"
@@ -87,13 +87,13 @@ mine=$folder/prony
 
 if [ "$(id -u)" = 0 ]; then
     chown 65534 "$folder/peer/peer"
-    says refuses_a_peer_of_another "$folder/peer/peer belongs to user 65534, expected root, you (0)" \
+    says refuses_a_peer_of_another "$folder/peer/peer belongs to user 65534, who decides what you run; expected root, you (0)" \
         bench "$folder/peer/peer"
     run_nothing runs_no_peer_of_another
     chgrp 12345 "$folder/peer/peer"
     chown root "$folder/peer/peer"
     chmod 775 "$folder/peer/peer"
-    says refuses_a_peer_that_another_group_writes 'may be written by others: chmod go-w it' bench "$folder/peer/peer"
+    says refuses_a_peer_that_another_group_writes 'others may write it and decide what you run: chmod go-w it' bench "$folder/peer/peer"
     chgrp 0 "$folder/peer/peer"
     bench "$folder/peer/peer" >/dev/null 2>&1
     test -e "$folder/was_run"

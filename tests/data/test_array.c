@@ -1,10 +1,10 @@
 /* IDX and NPY files, plain and in gzip: what is read, streamed or loaded, and what each refusal
  * names. */
 #include "base/file.h"
+#include "base/inflate.h"
 #include "base/memory.h"
 #include "check.h"
 #include "data/array.h"
-#include "data/inflate.h"
 #include "data/split.h"
 #include "folder.h"
 

@@ -254,7 +254,7 @@ TEST(missing_values_are_filled_or_left_out)
         dataset_free(dataset);
     }
     check_refused(whole, "t.csv:3:1: found 'NA', a missing value, in column a, expected a number; "
-                         "--fill median");
+                         "add --fill median");
     CHECK_STATUS(STATUS_INPUT, parse(text, &(struct dataset_options){.fill = "zero"}, &dataset));
     CHECK_MESSAGE("t.csv:4:10: found a missing value, expected a label; --drop-rows");
     CHECK_STATUS(STATUS_INPUT, parse(text, &(struct dataset_options){.fill = "most"}, &dataset));
@@ -280,8 +280,8 @@ TEST(what_can_be_read_in_two_ways_is_refused_with_a_hint)
     text_add(&many, "comment,y\n");
     for (int i = 0; i < 100; i++)
         text_printf(&many, "words %d,%d.5\n", i, i);
-    check_refused(text_of(&many), "t.csv:2:1: found 100 different texts in the 100 rows of column "
-                                  "comment, as 'words 0', expected texts that several rows share");
+    check_refused(text_of(&many), "t.csv:2:1: found 100 different texts in 100 rows of column "
+                                  "comment, as 'words 0', expected texts that rows share");
     text_free(&many);
 }
 

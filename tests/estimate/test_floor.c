@@ -132,6 +132,10 @@ TEST(half_the_bits_are_half_the_bytes_that_forward_reads)
     CHECK_EQUAL_INT(work_in(&work, "bf16").forward.bytes, 500);
     CHECK_EQUAL_INT(work_in(&work, "fp16").backward.bytes, 4000); /* masters have 32 bits */
     CHECK_EQUAL_INT(work_in(&work, "tf32").forward.bytes, 1000);
+    const struct work read = {.forward = {.bytes = 1000},
+                              .set_bytes = 1000}; /* nothing is learnt */
+    CHECK_EQUAL_INT(work_in(&read, "bf16").set_bytes, 500);
+    CHECK_EQUAL_INT(work_in(&work, "bf16").set_bytes, 0);
 }
 
 /* What is known of a CPU so well that nothing is measured. */

@@ -237,8 +237,8 @@ TEST(says_when_the_port_is_taken)
         return;
     CHECK_STATUS(STATUS_IO, guide_start(at("full.db"),
                                         &(struct http_place){NULL, guide_port(guide)}, &second));
-    CHECK_MESSAGE("is taken");
-    CHECK_MESSAGE("--port 0");
+    CHECK_MESSAGE("another program uses port");
+    CHECK_MESSAGE("--port (0: any free one)");
     CHECK(!second);
 }
 

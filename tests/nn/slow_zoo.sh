@@ -1,9 +1,9 @@
 #!/bin/sh
 # Networks of the zoo run a training and an inference iteration on the CPU, and agree with PyTorch
-# from the same weights: tests/pytorch/zoo.py. The largest ones are run here with smaller images;
-# PRONY_ZOO=all takes all of them as they are (docs/zoo.md), another value the networks it names.
-most="small lenet lstm fcn_r deep_mnist sensor_net jet_tagger ad_autoencoder googlenet resnet18 resnet50
-resnet34@96 resnet152@96 vgg11@64 vgg19@64"
+# from the same weights: tests/pytorch/zoo.py. One of each family is run here, large ones with smaller
+# images; PRONY_ZOO=all (`make slow TESTS=zoo`) takes all of them as they are (docs/zoo.md), another value
+# the networks it names.
+most="small lenet lstm jet_tagger ad_autoencoder deep_mnist googlenet@96 resnet18@96 resnet50@64 vgg11@64"
 all="small lenet lstm fcn_r deep_mnist sensor_net jet_tagger ad_autoencoder large fcn wide fcn_s acoustic
 grey512 ptb_lstm alexnet alexnet_owt googlenet inception3 vgg11 vgg13 vgg16 vgg19 resnet18 resnet34 resnet50 resnet101
 resnet152"

@@ -245,7 +245,7 @@ TEST(layers_that_do_not_fit_are_refused)
     check_refused("input 4 tokens=9\ndense 2\n", "'x' is i32, expected f32");
     check_refused("input 4\nembedding 2\n", "found an input of real numbers, expected tokens");
     check_refused("input 4x2\nreshape 8\nadd < input, reshape1\n",
-                  "add1: its inputs are 1×4×2 and 1×8, expected as many dimensions");
+                  "add1: its inputs are 1×4×2 and 1×8, expected equal sizes or 1");
     check_refused("input 4x2\nslice 3\nmultiply < input, slice1\n",
                   "multiply1: its inputs are 1×4×2 and 1×3×2, expected");
     check_refused("input 4x2\nreshape 3x3\n",

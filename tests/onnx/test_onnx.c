@@ -251,11 +251,11 @@ TEST(hostile_graphs_are_refused_by_node)
     check_refused(&circle, "circle.onnx", NULL, "circle.onnx: node 'a' (Add): its input 'y' comes");
     hand_dim(&unknown, 2, NULL);
     hand_node(&unknown, "Warp", "x", NULL, "y");
-    check_refused(&unknown, "u.onnx", NULL, "u.onnx: node 'y' (Warp): there is no such operator");
+    check_refused(&unknown, "u.onnx", NULL, "u.onnx: node 'y' (Warp): prony has no such operator");
     hand_dim(&steps, 5, NULL); /* of the samples that the other counts */
     hand_dim(&steps, 0, "n");
     hand_node(&steps, "Warp", "x", NULL, "y");
-    check_refused(&steps, "o.onnx:n=2", "n=2", "o.onnx: node 'y' (Warp): there is no such");
+    check_refused(&steps, "o.onnx:n=2", "n=2", "o.onnx: node 'y' (Warp): prony has no such");
     hand_dim(&twice, 2, NULL);
     hand_node(&twice, "Relu", "x", NULL, "y");
     hand_node(&twice, "Tanh", "x", NULL, "y");

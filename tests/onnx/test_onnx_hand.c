@@ -94,7 +94,7 @@ TEST(names_of_a_file_are_text_when_they_are_said)
     hand_dim(&hand, 2, NULL);
     hand_node(&hand, "Wa\33[2J\n\xffrp\xc2\x9b\xc3\xa9", "x", NULL, "y");
     check_refused(&hand, "n.onnx", NULL,
-                  "n.onnx: node 'y' (Wa\\u001b[2J\\u000a\\xffrp\\u009b\xc3\xa9): there is");
+                  "n.onnx: node 'y' (Wa\\u001b[2J\\u000a\\xffrp\\u009b\xc3\xa9): prony has");
     hand.nodes[0].op_type = (char *)(uintptr_t) "Relu~6";
     hand.hollow = '~';
     check_refused(&hand, "n.onnx", NULL, "n.onnx: found a name with a byte 0 in it");

@@ -219,7 +219,7 @@ TEST(what_is_worked_out_of_initializers_is_not_trained)
     hand_node(&hand, "Mul", "w", "two", "twice");
     hand_node(&hand, "MatMul", "x", "twice", "y");
     CHECK_EQUAL_INT(learnt_by(&hand), -1);
-    CHECK_MESSAGE("t.onnx: it cannot be trained: input 2 of the node 'y' (MatMul) is worked out of "
+    CHECK_MESSAGE("t.onnx: it cannot be trained: input 2 of the node 'y' (MatMul) is computed from "
                   "'w'");
 }
 
@@ -265,7 +265,7 @@ TEST(what_is_repeated_is_not_learnt_apart)
     hand_dim(&hand, 4, NULL);
     hand_node(&hand, "Mul", "x", "twice", "y");
     CHECK_EQUAL_INT(learnt_by(&hand), -1);
-    CHECK_MESSAGE("t.onnx: it cannot be trained: input 2 of the node 'y' (Mul) is worked out of");
+    CHECK_MESSAGE("t.onnx: it cannot be trained: input 2 of the node 'y' (Mul) is computed from");
     hand.node_count = 0;
     hand.dim_count = 1;
     hand_dim(&hand, 2, NULL);

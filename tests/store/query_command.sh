@@ -34,7 +34,7 @@ says refuses_a_baseline 'expected x or an axis of the groups' \
 says refuses_a_batch 'batch: found "ten", expected a whole number' "$prony" query --where batch=ten $store
 says refuses_lines_over_names 'which is no number' "$prony" query --x model --draw line $store
 says refuses_how 'expected best, min, max' "$prony" query --aggregate sum $store
-says says_there_is_nothing 'no result' "$prony" query --where model=none $store
+says says_there_is_nothing 'no valid result' "$prony" query --where model=none $store
 
 # The same figures as SQL, over every row of a grouped chart.
 "$prony" query --x batch --y throughput --group-by framework --aggregate max \
@@ -58,7 +58,7 @@ fi
 says merges '400 added, 0 there already' "$prony" store merge "$db" --store "$folder/other.db"
 says removes '1 removed' "$prony" store remove 7 $store
 says removes_by_filters 'removed' "$prony" store remove --where model=large $store
-says what_is_removed_is_gone 'no result' "$prony" query --where model=large $store
+says what_is_removed_is_gone 'no valid result' "$prony" query --where model=large $store
 says removes_nothing_by_mistake 'expected numbers' "$prony" store remove $store
 says checks 'all whole' "$prony" store check $store
 says gives_room_back '' "$prony" store vacuum $store

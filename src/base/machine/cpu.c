@@ -214,6 +214,21 @@ bool cpu_has(const struct cpu *cpu, enum isa isa)
     return cpu->levels >> isa & 1;
 }
 
+bool cpu_extends(const struct cpu *cpu, enum extension extension)
+{
+    return cpu->extensions >> extension & 1;
+}
+
+const char *extension_words(enum extension extension)
+{
+    static const char *const words_of[] = {
+#define EXTENSION_ROW(NAME, name, kind, level, machine, flags, words) [EXTENSION_##NAME] = words,
+#include "base/machine/extension.def"
+#undef EXTENSION_ROW
+    };
+    return words_of[extension];
+}
+
 enum isa cpu_isa(const struct cpu *cpu, enum isa most)
 {
     int isa = (int)most;

@@ -17,6 +17,14 @@ enum isa {
     ISA_BEST = ISA_COUNT - 1
 };
 
+/* What a CPU may have beyond a level: the rows of extension.def. */
+enum extension {
+#define EXTENSION_ROW(NAME, name, kind, level, machine, flags, words) EXTENSION_##NAME,
+#include "base/machine/extension.def"
+#undef EXTENSION_ROW
+    EXTENSION_COUNT
+};
+
 /* ISA_ON_machine(…): the text in the brackets, where the program is compiled for that machine. */
 #if defined(__x86_64__)
 #define ISA_ON_x86_64(...) __VA_ARGS__
@@ -36,10 +44,11 @@ struct cpu {
     double quota; /* CPUs' worth of time that its control group allows (quota.h); 0: no limit */
     int sockets;  /* 0: unknown */
     int threads_per_core;
-    double ghz;                            /* nominal or current, 0: unknown */
-    uint64_t l1_bytes, l2_bytes, l3_bytes; /* one instance each; 0: unknown */
-    uint64_t memory_bytes;                 /* that this process may have: mem_total() */
-    bool avx2, fma, avx512f, avx512bw, avx512vl, avx512_vnni, avx512_bf16; /* CPU and system */
+    double ghz;                                  /* nominal or current, 0: unknown */
+    uint64_t l1_bytes, l2_bytes, l3_bytes;       /* one instance each; 0: unknown */
+    uint64_t memory_bytes;                       /* that this process may have: mem_total() */
+    bool avx2, fma, avx512f, avx512bw, avx512vl; /* CPU and system */
+    unsigned extensions; /* a bit for each that it has, with its level; for cpu_extends */
     unsigned levels;     /* a bit for each level that it has; for cpu_has */
     enum isa isa;        /* the best level */
     char huge_pages[16]; /* "always", "madvise", "never", "" unknown */
@@ -47,6 +56,7 @@ struct cpu {
 
 void cpu_detect(struct cpu *out);
 bool cpu_has(const struct cpu *cpu, enum isa isa);
+bool cpu_extends(const struct cpu *cpu, enum extension extension);
 
 /* The best level of this CPU up to `most`. */
 enum isa cpu_isa(const struct cpu *cpu, enum isa most);
@@ -59,6 +69,7 @@ int cpu_list(bool spread, int *out, int most);
 /* The number of the L3 cache that this CPU shares with others; -1: the system does not say. */
 int cpu_l3(int cpu);
 
+const char *extension_words(enum extension extension); /* "AVX-512 VNNI" */
 const char *isa_name(enum isa isa);
 bool isa_parse(const char *name, enum isa *out);
 

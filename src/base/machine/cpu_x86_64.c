@@ -66,13 +66,18 @@ static void detect_levels(struct cpu *out)
     out->avx512f = zmm && bit(more.b, 16);
     out->avx512bw = zmm && bit(more.b, 30);
     out->avx512vl = zmm && bit(more.b, 31);
-    out->avx512_vnni = zmm && bit(more.c, 11);
-    out->avx512_bf16 = zmm && more.a >= 1 && bit(newer.a, 5);
     bool avx2 = out->avx2 && out->fma;
+    bool avx512 = avx2 && out->avx512f && out->avx512bw && out->avx512vl;
     if (avx2)
         out->levels |= 1 << ISA_AVX2;
-    if (avx2 && out->avx512f && out->avx512bw && out->avx512vl)
+    if (avx512)
         out->levels |= 1 << ISA_AVX512;
+    if (avx2 && more.a >= 1 && bit(newer.a, 4))
+        out->extensions |= 1 << EXTENSION_AVX_VNNI;
+    if (avx512 && bit(more.c, 11))
+        out->extensions |= 1 << EXTENSION_AVX512_VNNI;
+    if (avx512 && more.a >= 1 && bit(newer.a, 5))
+        out->extensions |= 1 << EXTENSION_AVX512_BF16;
 }
 
 void cpu_ask(struct cpu *out)

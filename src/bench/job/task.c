@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "bench/job/task_files.h"
+#include "core/pass/quantise.h"
 #include "nn/formats/onnx.h"
 #include "nn/optimiser.h"
 
@@ -125,11 +126,58 @@ enum status task_compile(struct task *task)
     return recipe_compile_stages(task->network, &task->params, &compile, &task->step);
 }
 
+/* Weights that are drawn have no data to find ranges from: activations lie between ± 4, which the
+ * weights of a task fill well. */
+static enum status task_choose_ranges(struct task *task)
+{
+    struct arena *arena = &task->network->arena;
+    struct quantisation *how;
+    NEED(how = arena_alloc(arena, sizeof *how));
+    *how = (struct quantisation){.weight_bits = 8, .count = task->step.programs[0]->tensor_count};
+    NEED(how->ranges = arena_array(arena, (size_t)how->count, sizeof *how->ranges));
+    for (int32_t t = 0; t < how->count; t++)
+        how->ranges[t] = (struct range){-4, 4};
+    task->quantise = how;
+    return STATUS_OK;
+}
+
+/* What the task will compute in 8 bits, before it has weights. */
+static enum status task_define_int8(struct task *task)
+{
+    struct recipe_step small = {.count = 1}, reals = task->step;
+    struct params bare;
+    TRY(task_choose_ranges(task));
+    params_init(&bare, DTYPE_F32);
+    bare.bare = true;
+    enum status status =
+        quantise(reals.programs[0], task->quantise, NULL, &bare, NULL, &small.programs[0]);
+    params_free(&bare);
+    TRY(status);
+    snprintf(task->program, sizeof task->program, "%016" PRIx64, recipe_hash(&small));
+    task->step = small;
+    status = task_count_work(task);
+    task->step = reals;
+    recipe_free(&small);
+    return status;
+}
+
+static enum status task_check_int8(const struct task *task, bool int8)
+{
+    if (int8 && (task->phase != PHASE_INFERENCE || task->network->part_count))
+        FAIL(STATUS_UNSUPPORTED, "int8 is for inference: --phase inference");
+    if (!int8 && task->network->quantised)
+        FAIL(STATUS_INPUT, "%s: found a network in 8 bits, expected --precision int8",
+             task->network->name);
+    return STATUS_OK;
+}
+
 /* What is computed: nothing large is made. */
 static enum status task_define(struct task *task, const struct task_options *options)
 {
+    const bool int8 = options->precision && strcmp(options->precision, "int8") == 0;
     TRY(task_rounding(task, options->precision));
     TRY(network_open(options->model, &task->network));
+    TRY(task_check_int8(task, int8));
     if (task->phase == PHASE_INFERENCE)
         network_settle(&task->network);
     task->optimiser = task->network->optimiser;
@@ -138,6 +186,8 @@ static enum status task_define(struct task *task, const struct task_options *opt
     if (optimiser)
         NEED(task->optimiser_text = arena_text(&task->arena, optimiser));
     TRY(task_compile(task));
+    if (int8 && !task->network->quantised)
+        return task_define_int8(task);
     snprintf(task->program, sizeof task->program, "%016" PRIx64, recipe_hash(&task->step));
     return task_count_work(task);
 }

@@ -16,6 +16,8 @@
 
 #include <stdbool.h>
 
+struct quantisation;
+
 enum { TASK_BATCHES = 8, TASK_DRAWS = 6, TASK_PROGRAM = 17 };
 enum { TASK_PLACES = 512, TASK_OUTPUTS = 1 << 16 };  /* of a parameter, of outputs: looked at */
 enum { TASK_BATCH_MOST = INT32_MAX / TASK_BATCHES }; /* rows are counted in 32 bits */
@@ -42,11 +44,13 @@ struct task {
     int32_t batch;
     uint64_t seed;
     struct optimiser optimiser;
-    const char *optimiser_text; /* as it was asked for; NULL: the network's own */
-    bool is_copy;               /* network, order and places are another's */
-    struct params params;       /* initial; the control block has the rate */
-    struct recipe_step step;    /* the programs of an iteration, run in turn: mostly one */
-    struct work work;           /* what the mathematics of all of them needs */
+    const char *optimiser_text;    /* as it was asked for; NULL: the network's own */
+    bool is_copy;                  /* network, order and places are another's */
+    struct params params;          /* initial; the control block has the rate */
+    struct quantisation *quantise; /* what its reals are to become, once they are there; NULL:
+                                      they stay, or the network came in 8 bits */
+    struct recipe_step step;       /* the programs of an iteration, run in turn: mostly one */
+    struct work work;              /* what the mathematics of all of them needs */
 
     struct params data; /* entries "x" and, for training, "target" or "label": [rows, …] */
     int64_t rows;       /* TASK_BATCHES × batch */

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "core/pass/quantise.h"
 #include "nn/optimiser.h"
 
 #include <math.h>
@@ -213,7 +214,8 @@ static void task_vary(struct task *task)
     for (int32_t e = 0; e < task->params.count; e++) {
         const struct entry *entry = &task->params.entries[e];
         const bool plain = entry->init.kind == INIT_ZERO || entry->init.kind == INIT_ONE;
-        if (!plain || entry->given || entry->dtype != DTYPE_F32 || entry->role == ROLE_STATE)
+        if (!plain || entry->given || entry->raw || entry->dtype != DTYPE_F32 ||
+            entry->role == ROLE_STATE)
             continue;
         float *values = params_data(&task->params, e);
         const int64_t count = shape_count(&entry->shape);
@@ -271,6 +273,28 @@ static enum status task_choose_check(struct task *task)
     return STATUS_OK;
 }
 
+/* The task's program and weights in 8 bits take the place of those in reals. */
+static enum status task_quantise(struct task *task)
+{
+    const struct quantise_source source = {.params = &task->params};
+    struct program *small = NULL;
+    struct params params;
+    params_init(&params, DTYPE_F32);
+    enum status status =
+        quantise(task->step.programs[0], task->quantise, &source, &params, NULL, &small);
+    if (status != STATUS_OK) {
+        params_free(&params);
+        return status;
+    }
+    params.control = task->params.control;
+    params_free(&task->params);
+    task->params = params;
+    program_free(task->step.programs[0]);
+    task->step.programs[0] = small;
+    task->network->quantised = task->quantise; /* copies of the task are compiled so */
+    return STATUS_OK;
+}
+
 enum status task_make_numbers(struct task *task, bool host)
 {
     TRY(task_check_memory(task, host));
@@ -278,6 +302,8 @@ enum status task_make_numbers(struct task *task, bool host)
     task_vary(task);
     task_fit(task);
     task->params.control.rate = optimiser_value(&task->optimiser, "rate");
+    if (task->quantise)
+        TRY(task_quantise(task));
     TRY(task_make_data(task));
     return task_choose_check(task);
 }

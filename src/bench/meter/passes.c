@@ -169,7 +169,7 @@ enum status passes_run(const struct passes *passes, struct arena *arena,
     if (passes->iteration_ns > LONG_NS && !sheet.broken)
         sheet.broken = too_long;
     if (passes->cold && !sheet.broken)
-        sheet.broken = "what empties the caches would be counted too";
+        sheet.broken = "the counters would include the code that empties the caches";
     TRY(pass_run(&counters_pass, passes, &sheet));
     TRY(pass_run(passes->gpu ? &gpu_pass : &energy_pass, passes, &sheet));
     *count = sheet.count;

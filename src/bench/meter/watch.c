@@ -65,13 +65,18 @@ static void read_stat(struct watch_reading *out)
     fclose(file);
 }
 
+static uint64_t watch_ns(const struct timespec *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
+}
+
 static double process_ns(pid_t process)
 {
     clockid_t clock;
     struct timespec time;
     if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0)
         return 0;
-    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+    return (double)watch_ns(&time);
 }
 
 /* CPU time of children that ended. */
@@ -213,4 +218,36 @@ void watch_note(const struct watch *watch, struct text *notes)
     note_held(notes, end->capped_s - start->capped_s, watch_wall(watch), "power");
     note_held(notes, end->hot_s - start->hot_s, watch_wall(watch), "temperature");
     note_company(watch, notes);
+}
+
+/* "procs_running N" counts this process too; NaN: the system does not tell. */
+static double read_running(void)
+{
+    char line[256];
+    double running = (double)NAN;
+    FILE *file = fopen("/proc/stat", "re");
+    while (file && isnan(running) && fgets(line, sizeof line, file))
+        if (sscanf(line, "procs_running %lf", &running) != 1)
+            running = (double)NAN;
+    if (file)
+        fclose(file);
+    return running;
+}
+
+/* By spinning for 20 ms of CPU time, which takes as long where a CPU is free. */
+double watch_crowd(int cores)
+{
+    static const uint64_t ENOUGH_NS = 20 * 1000 * 1000, PATIENCE_NS = 200 * 1000 * 1000;
+    struct timespec used = {0};
+    if (!(read_running() > cores))
+        return 1;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    const uint64_t start_ns = clock_ns(), before_ns = watch_ns(&used);
+    uint64_t wall_ns, cpu_ns;
+    do {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+        cpu_ns = watch_ns(&used) - before_ns;
+        wall_ns = clock_ns() - start_ns;
+    } while (cpu_ns < ENOUGH_NS && wall_ns < PATIENCE_NS);
+    return fmax((double)wall_ns / fmax((double)cpu_ns, 1), 1);
 }

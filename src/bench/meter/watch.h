@@ -39,6 +39,9 @@ void watch_end(struct watch *watch);
 /* Rows for a record: steal (per cent of the time), other_load (cores that others kept busy), and of
  * a GPU gpu_others (processes on it that are none of ours). How many. */
 size_t watch_report(const struct watch *watch, struct record_meter rows[WATCH_ROWS]);
+/* How many times longer work takes now than with a CPU of its own, because others want it too: 1 on
+ * an idle machine of that many cores. Takes up to 0.2 s. */
+double watch_crowd(int cores);
 /* Appends "; …" for each thing that makes the figures doubtful. */
 void watch_note(const struct watch *watch, struct text *notes);
 

@@ -3,8 +3,8 @@
 #include "bench/peer/child.h"
 
 #include "base/clock.h"
+#include "base/load/trust.h"
 #include "base/memory.h"
-#include "base/trust.h"
 #include "bench/meter/family.h"
 
 #include <errno.h>

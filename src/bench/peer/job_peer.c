@@ -214,11 +214,11 @@ static enum status peer_doubt(struct job_peer *peer, int64_t iterations, uint64_
     if (!first && (beyond_ns < LONG_NS || beyond_ns / TIMES <= claimed_ns))
         peer->doubts = 0;
     else if (!first && ++peer->doubts == DOUBTS)
-        FAIL(STATUS_DEVICE,
-             "the peer says that %" PRId64
-             " iterations took %.3g ms; %.3g ms passed, %d times in a "
-             "row as much more: are these nanoseconds, of all of them?",
-             iterations, (double)claimed_ns * 1e-6, (double)passed_ns * 1e-6, DOUBTS);
+        FAIL(
+            STATUS_DEVICE,
+            "the peer gives %.3g ms for %" PRId64
+            " iterations that took %.3g ms, %d times in a row: it must give the nanoseconds of all",
+            (double)claimed_ns * 1e-6, iterations, (double)passed_ns * 1e-6, DOUBTS);
     return STATUS_OK;
 }
 

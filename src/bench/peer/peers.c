@@ -1,8 +1,8 @@
 /* peers.c: see peers.h. */
 #include "bench/peer/peers.h"
 
+#include "base/load/trust.h"
 #include "base/text.h"
-#include "base/trust.h"
 
 #include <dirent.h>
 #include <stdlib.h>

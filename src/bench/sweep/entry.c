@@ -11,7 +11,7 @@ static enum status check_affinity(const struct point *point)
 {
     const bool prony = strcmp(point->framework, "prony") == 0;
     if (!prony && point->affinity[0] && !point_is(point, CHOICE_affinity_none))
-        FAIL(STATUS_UNSUPPORTED, "other frameworks are not tied to cores: affinity none only");
+        FAIL(STATUS_UNSUPPORTED, "other frameworks are not tied to cores: take --affinity none");
     return STATUS_OK;
 }
 
@@ -43,18 +43,17 @@ enum status entry_samples(const struct point *point, struct network_options *opt
         if (strcmp(ways[way], point->ingestion) == 0)
             options->ingestion = (enum ingestion)way;
     if (cpu && (!resident || point_is(point, CHOICE_data_real_gpu)))
-        FAIL(STATUS_UNSUPPORTED,
-             "a CPU reads samples where they lie, in its memory: --ingestion resident, and --data "
-             "synthetic, real/dram, real/cache or real/disk");
+        FAIL(STATUS_UNSUPPORTED, "a CPU needs --ingestion resident, and --data synthetic, "
+                                 "real/dram, real/cache or real/disk");
     if (!cpu && resident && !on_unit)
         FAIL(STATUS_UNSUPPORTED,
-             "what is resident lies on the unit: --data synthetic or real/gpu; from %s it comes "
-             "by --ingestion direct, pinned or overlapped",
+             "--ingestion resident needs --data synthetic or real/gpu; --data %s needs --ingestion "
+             "direct, pinned or overlapped",
              point->data);
     if (!cpu && !resident && on_unit)
         FAIL(STATUS_UNSUPPORTED,
-             "%s samples need not come: --data real/dram, real/cache or "
-             "real/disk, or --ingestion resident",
+             "--data %s is on the unit already: take --ingestion resident, or --data real/dram, "
+             "real/cache or real/disk",
              point->data);
     return STATUS_OK;
 }
@@ -77,10 +76,10 @@ enum status entry_name_storage(struct point *point, const char *kind)
     if (point_is(point, CHOICE_data_real_disk))
         snprintf(point->data, sizeof point->data, "real/%s", kind);
     else if (!text_starts(point->data, "real/") || strcmp(point->data + 5, kind) != 0)
-        FAIL(
-            STATUS_UNSUPPORTED,
-            "temporary files lie on %s here, not on %s: let TMPDIR name a folder there, or --data real/disk",
-            kind[0] ? kind : "a disk of unknown kind", point->data + 5);
+        FAIL(STATUS_UNSUPPORTED,
+             "temporary files lie on %s here, not on %s: let TMPDIR name a folder there, or --data "
+             "real/disk",
+             kind[0] ? kind : "a disk of unknown kind", point->data + 5);
     return STATUS_OK;
 }
 
@@ -90,16 +89,14 @@ static enum status check_samples(const struct point *point)
     struct network_options options = {0};
     if (point_is(point, CHOICE_scenario_target)) { /* on a data set, as `prony train` reads it */
         if (!point_is(point, CHOICE_ingestion_resident))
-            FAIL(STATUS_UNSUPPORTED, "training to a target chooses by itself how samples come: "
-                                     "--ingestion resident");
+            FAIL(STATUS_UNSUPPORTED, "--until needs --ingestion resident");
         return STATUS_OK;
     }
     if (strcmp(point->framework, "prony") == 0)
         return entry_samples(point, &options);
     if (!point_is(point, CHOICE_data_synthetic) || !point_is(point, CHOICE_ingestion_resident))
-        FAIL(STATUS_UNSUPPORTED,
-             "other frameworks are measured on data they hold: --data synthetic --ingestion "
-             "resident");
+        FAIL(STATUS_UNSUPPORTED, "other frameworks are measured on data they hold: take --data "
+                                 "synthetic --ingestion resident");
     return STATUS_OK;
 }
 
@@ -110,23 +107,27 @@ static enum status check_scenario(const struct bench *bench, const struct point 
     if (!scenario_parse(point->scenario, &scenario))
         return STATUS_OK;
     if (!point_is(point, CHOICE_phase_inference))
-        FAIL(STATUS_UNSUPPORTED, "queries are answered by inference: %s needs --phase inference",
-             point->scenario);
+        FAIL(STATUS_UNSUPPORTED, "--scenario %s needs --phase inference", point->scenario);
     if (bench->measure.compare && !scenario_streams(scenario))
         FAIL(STATUS_UNSUPPORTED, "--against compares iterations and streams of queries, not %s",
              point->scenario);
     if (scenario == SCENARIO_SINGLE_STREAM && point->batch != 1)
-        FAIL(STATUS_UNSUPPORTED, "single-stream has one sample a query: --batch 1");
+        FAIL(STATUS_UNSUPPORTED,
+             "--scenario single-stream has one sample per query: take --batch 1");
     if (scenario == SCENARIO_MULTI_STREAM && point->batch < 2)
-        FAIL(STATUS_UNSUPPORTED, "multi-stream has several samples a query: --batch 8 or so");
+        FAIL(STATUS_UNSUPPORTED,
+             "--scenario multi-stream has several samples per query: take --batch 8 or so");
     if (scenario == SCENARIO_RESIDENT && strcmp(point->framework, "prony") != 0)
-        FAIL(STATUS_UNSUPPORTED, "of other frameworks nothing stays on the unit to wait for calls");
+        FAIL(STATUS_UNSUPPORTED, "--scenario resident needs --framework prony: other frameworks "
+                                 "keep no program on the unit between calls");
     if (scenario == SCENARIO_CHAINED && strcmp(point->framework, "prony") != 0)
-        FAIL(STATUS_UNSUPPORTED, "other frameworks are not asked for chains of calls");
+        FAIL(STATUS_UNSUPPORTED, "--scenario chained needs --framework prony");
     if (scenario == SCENARIO_CHAINED && !point_is(point, CHOICE_data_synthetic))
-        FAIL(STATUS_UNSUPPORTED, "chained changes what it asks: --data synthetic");
+        FAIL(STATUS_UNSUPPORTED,
+             "--scenario chained needs --data synthetic: each call reads the output of the last");
     if (scenario == SCENARIO_SERVER && bench->bound.ns <= 0)
-        FAIL(STATUS_UNSUPPORTED, "server needs a bound for its latencies: --bound p99=10ms");
+        FAIL(STATUS_UNSUPPORTED,
+             "--scenario server needs a bound for its latencies: --bound p99=10ms");
     return STATUS_OK;
 }
 
@@ -136,11 +137,11 @@ static enum status check_target(const struct point *point)
     if (!point_is(point, CHOICE_scenario_target))
         return STATUS_OK;
     if (strcmp(point->framework, "prony") != 0)
-        FAIL(STATUS_UNSUPPORTED, "other frameworks are not trained to a target");
+        FAIL(STATUS_UNSUPPORTED, "--until needs --framework prony");
     if (!point_is(point, CHOICE_phase_training))
-        FAIL(STATUS_UNSUPPORTED, "a target is reached by training: --phase training");
+        FAIL(STATUS_UNSUPPORTED, "--until needs --phase training");
     if (point_is(point, CHOICE_fusion_off) || point_is(point, CHOICE_caches_cold))
-        FAIL(STATUS_UNSUPPORTED, "training to a target is fused, and its caches are warm");
+        FAIL(STATUS_UNSUPPORTED, "--until needs --fusion on and --caches warm");
     return STATUS_OK;
 }
 
@@ -155,16 +156,16 @@ static enum status check_library(const struct point *point)
     if (!entry_through_library(point))
         return STATUS_OK;
     if (strcmp(point->framework, "prony") != 0)
-        FAIL(STATUS_UNSUPPORTED, "of this build the library is asked: --framework prony");
+        FAIL(STATUS_UNSUPPORTED, "--through library needs --framework prony");
     if (!point_is(point, CHOICE_phase_inference))
-        FAIL(STATUS_UNSUPPORTED, "requests to the library are timed: --phase inference");
+        FAIL(STATUS_UNSUPPORTED, "--through library needs --phase inference");
     if (point_is(point, CHOICE_scenario_offline) || point_is(point, CHOICE_scenario_chained))
         FAIL(STATUS_UNSUPPORTED,
-             "%s is not asked of the library, but single-stream, multi-stream, "
-             "server, queued and resident are",
+             "--through library has no scenario %s; expected single-stream, multi-stream, server, "
+             "queued or resident",
              point->scenario);
     if (!point_is(point, CHOICE_data_synthetic))
-        FAIL(STATUS_UNSUPPORTED, "the library is given arrays: --data synthetic");
+        FAIL(STATUS_UNSUPPORTED, "--through library needs --data synthetic");
     if (point->isa[0] || !point_is(point, CHOICE_fusion_on) || !point_is(point, CHOICE_pages_2m) ||
         (point->affinity[0] && !point_is(point, CHOICE_affinity_none)))
         FAIL(STATUS_UNSUPPORTED,
@@ -178,9 +179,7 @@ static enum status check_environment(const struct point *point)
 {
     const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
     if (strcmp(point->unit, "gpu") == 0 && blocking && blocking[0] && strcmp(blocking, "0") != 0)
-        FAIL(STATUS_UNSUPPORTED,
-             "CUDA_LAUNCH_BLOCKING is set: every launch is waited for, which is not what is to be "
-             "measured: unset it");
+        FAIL(STATUS_UNSUPPORTED, "CUDA_LAUNCH_BLOCKING is set, so every launch waits: unset it");
     return STATUS_OK;
 }
 

@@ -34,10 +34,11 @@ static enum status group_yardstick(struct group *group, const struct point *poin
 /* Sets the contender's ceilings where they can be found. */
 static enum status group_ceilings(struct group *group, struct contender *contender, bool again)
 {
+    const struct work work = work_in(&group->task->work, contender->record.point.precision);
     struct yardstick yardstick;
     struct ceilings found;
     TRY(group_yardstick(group, &contender->record.point, &yardstick));
-    TRY(yardstick_read(&yardstick, group->task->work.set_bytes, again, &found));
+    TRY(yardstick_read(&yardstick, work.set_bytes, again, &found));
     contender->ceilings = found;
     return STATUS_OK;
 }
@@ -47,6 +48,7 @@ static enum status group_ceilings(struct group *group, struct contender *contend
 static void group_probe(struct group *group, struct contender *contender, const struct floor *floor)
 {
     const struct point *point = &contender->record.point;
+    const struct work work = work_in(&group->task->work, point->precision);
     struct yardstick yardstick;
 
     if (strcmp(floor->bound, "bytes") != 0 ||
@@ -59,7 +61,7 @@ static void group_probe(struct group *group, struct contender *contender, const 
         if (probe_fits(group->probes[i], &yardstick))
             contender->probe = group->probes[i];
     if (contender->probe || group->probe_count == GROUP_PROBES ||
-        probe_open(&yardstick, group->task->work.set_bytes, floor, &contender->probe) != STATUS_OK)
+        probe_open(&yardstick, work.set_bytes, floor, &contender->probe) != STATUS_OK)
         return;
     group->probes[group->probe_count++] = contender->probe;
 }

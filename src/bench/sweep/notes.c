@@ -68,7 +68,7 @@ void notes_add(const struct record *record, const struct timing *timing, double 
     const double known = (time->ci_high - time->ci_low) / (2 * time->median); /* NaN: it is not */
 
     if (timing->stop == MEASURE_TIME && timing->count == 1)
-        text_add(notes, "; measured once, warm: it outruns the time given");
+        text_add(notes, "; measured once, warm: one run takes longer than --seconds");
     else if (timing->stop == MEASURE_TIME && known <= options->target)
         text_add(notes, "; time was up after a short look");
     else if (timing->stop == MEASURE_TIME && !isnan(known))
@@ -92,5 +92,5 @@ void notes_add(const struct record *record, const struct timing *timing, double 
     note_share(record, timing, notes);
     note_hour(record, notes);
     if (record->best_times_floor < 1)
-        text_add(notes, "; below its floor: what this machine can do was never seen");
+        text_add(notes, "; below its floor: the calibration is too low");
 }

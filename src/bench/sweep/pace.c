@@ -36,11 +36,17 @@ static bool on_gpu(const struct point *point)
     return strcmp(point->unit, "gpu") == 0;
 }
 
+/* Who computes, as the table calls it. */
+static const char *name_of(const struct point *point)
+{
+    return on_gpu(point)                            ? "cuda"
+           : strcmp(point->framework, "prony") == 0 ? point->backend
+                                                    : point->framework;
+}
+
 static const struct usual *usual_of(const struct point *point)
 {
-    const char *name = on_gpu(point)                            ? "cuda"
-                       : strcmp(point->framework, "prony") == 0 ? point->backend
-                                                                : point->framework;
+    const char *name = name_of(point);
     const size_t last = sizeof table / sizeof *table - 1;
     for (size_t i = 0; i < last; i++)
         if (strcmp(table[i].name, name) == 0)
@@ -76,6 +82,53 @@ static void learn_start(struct pace *pace, const struct record *record)
     start->count++;
 }
 
+/* What an iteration usually takes: its call, and its work. */
+static double usual_call_s(const struct point *point)
+{
+    return usual_of(point)->call_s;
+}
+
+static double usual_work_s(const struct point *point, double flop, double bytes, double thread,
+                           double cores)
+{
+    const struct usual *usual = usual_of(point);
+    const double threads = on_gpu(point) ? 1 : fmin(fmax((double)point->threads, 1), cores);
+    const double per_s =
+        usual->flop_per_s > 0 ? usual->flop_per_s : usual->share * thread * threads;
+    return fmax(flop / per_s, on_gpu(point) ? 0 : bytes / BYTES_PER_S);
+}
+
+static const struct pace_rate *find_rate(const struct pace *pace, const struct point *point)
+{
+    for (int i = 0; i < pace->rate_count; i++)
+        if (strcmp(pace->rates[i].name, name_of(point)) == 0 &&
+            strcmp(pace->rates[i].unit, point->unit) == 0)
+            return &pace->rates[i];
+    return NULL;
+}
+
+/* A disturbed result says what others did. */
+static void learn_rate(struct pace *pace, const struct record *record)
+{
+    const struct point *point = &record->point;
+    const struct pace_rate *known = find_rate(pace, point);
+    const double call = usual_call_s(point),
+                 work = usual_work_s(point, fmax(record->flop, 0), fmax(record->bytes, 0),
+                                     THREAD_FLOP, HUGE_VAL);
+    const double taken = record_work_ns(record) * 1e-9;
+    if (!(taken > 0) || !(call + work > 0) || *record_disturbed(record) ||
+        strlen(name_of(point)) >= sizeof known->name || strlen(point->unit) >= sizeof known->unit ||
+        (!known && pace->rate_count == PACE_KNOWN))
+        return;
+    struct pace_rate *rate = &pace->rates[known ? known - pace->rates : pace->rate_count++];
+    if (!known)
+        *rate = (struct pace_rate){.count = {0}};
+    snprintf(rate->name, sizeof rate->name, "%.63s", name_of(point));
+    snprintf(rate->unit, sizeof rate->unit, "%.7s", point->unit);
+    rate->sum_log[work > call] += log(taken / (call + work));
+    rate->count[work > call]++;
+}
+
 void pace_learn(struct pace *pace, const struct record *record, const char *server)
 {
     static const double TIGHT = 0.01; /* as cli/bench_run.c asks for */
@@ -84,6 +137,7 @@ void pace_learn(struct pace *pace, const struct record *record, const char *serv
         strcmp(json_text(record->machine, "server", ""), server) != 0)
         return;
     learn_start(pace, record);
+    learn_rate(pace, record);
     if (isnan(time->ci_high) || !(time->median > 0))
         return;
     pace->timed++;
@@ -106,15 +160,24 @@ static double bytes_of(const struct task *task)
     return task ? (double)(task->work.forward.bytes + task->work.backward.bytes) : 0;
 }
 
-static double iteration_s(const struct pace_plan *plan, const struct task *task,
-                          const struct point *point)
+/* How many times longer work takes while others want the CPU too. */
+static double crowded(const struct pace_plan *plan)
 {
-    const struct usual *usual = usual_of(point);
+    return fmax(plan->crowd, 1);
+}
+
+/* As results of this machine have it, else as is usual. */
+static double iteration_s(const struct pace *pace, const struct pace_plan *plan,
+                          const struct task *task, const struct point *point)
+{
+    const double flop = flop_of(task), bytes = bytes_of(task), call = usual_call_s(point);
     const double thread = plan->fp32_per_s > 0 ? plan->fp32_per_s : THREAD_FLOP;
-    double threads = on_gpu(point) ? 1 : fmin(fmax((double)point->threads, 1), plan->cores);
-    double per_s = usual->flop_per_s > 0 ? usual->flop_per_s : usual->share * thread * threads;
-    return usual->call_s +
-           fmax(flop_of(task) / per_s, on_gpu(point) ? 0 : bytes_of(task) / BYTES_PER_S);
+    const double here = usual_work_s(point, flop, bytes, THREAD_FLOP, plan->cores);
+    const struct pace_rate *rate = find_rate(pace, point);
+    const double crowd = on_gpu(point) ? 1 : crowded(plan);
+    if (rate && rate->count[here > call])
+        return crowd * (call + here) * exp(rate->sum_log[here > call] / rate->count[here > call]);
+    return crowd * (call + usual_work_s(point, flop, bytes, thread, plan->cores));
 }
 
 /* As task_choose_check and reference.c have it: how many steps, by whom, how often. */
@@ -176,16 +239,17 @@ double pace_group(const struct pace *pace, const struct pace_plan *plan, const s
     for (int i = 0; i < count; i++)
         running += does_run(plan, &points[i]);
     if (running && !(plan->trainings > 0))
-        seconds = reference_s(plan, task);
+        seconds = crowded(plan) * reference_s(plan, task);
     for (int i = 0; i < count; i++) {
-        const double iteration = iteration_s(plan, task, &points[i]);
+        const double iteration = iteration_s(pace, plan, task, &points[i]);
         if (!does_run(plan, &points[i]))
             continue;
         if (plan->trainings > 0) {
             seconds += plan->trainings * plan->patience / 4;
             continue;
         }
-        seconds += start_s(pace, &points[i]) + 2 * iteration + check_s(plan, task, iteration);
+        seconds += crowded(plan) * start_s(pace, &points[i]) + 2 * iteration;
+        seconds += check_s(plan, task, iteration);
         seconds += timing_s(pace, plan, iteration, running) + passes_s(plan, iteration);
     }
     return seconds;

@@ -6,9 +6,10 @@
  *             long; a group goes on until its last contender is known
  *   counting  the passes of their own that follow
  *
- * An iteration is guessed from its FLOP and bytes and what the framework usually reaches. While a
- * run goes on, the time that groups took scales what is planned for the rest. It is a guess for the
- * person who waits, and nothing is measured by it. */
+ * An iteration is guessed from its FLOP and bytes and what the framework usually reaches, or did
+ * here in results that were filed before. Others that want the CPU make all but the timing longer.
+ * While a run goes on, the time that groups took scales what is planned for the rest. It is a guess
+ * for the person who waits, and nothing is measured by it. */
 #ifndef PRONY_BENCH_SWEEP_PACE_H
 #define PRONY_BENCH_SWEEP_PACE_H
 
@@ -26,6 +27,12 @@ struct pace {
     } starts[PACE_KNOWN]; /* how long frameworks took to start here */
     int start_count;
     int tight, timed; /* results of this machine: whose interval was tight; all */
+    struct pace_rate {
+        char name[64], unit[8];
+        double sum_log[2]; /* of measured ÷ usual iterations: bound by their call, by their work */
+        int count[2];
+    } rates[PACE_KNOWN];
+    int rate_count;
 };
 
 /* What a group is measured with. */
@@ -34,6 +41,7 @@ struct pace_plan {
     bool counts;              /* passes of their own follow */
     int cores;
     double fp32_per_s; /* FLOP/s of a thread, as calibrated; 0: not known */
+    double crowd;      /* how many times longer others make work: watch_crowd(); 0: not known */
     double trainings;  /* > 0: each point is so many trainings to a target */
     /* Does it run here? What does not takes no time. NULL: all do. */
     bool (*runs)(const void *context, const struct point *point);

@@ -1,5 +1,6 @@
 /* request.c: see request.h. */
 #include "bench/sweep/request.h"
+#include "bench/meter/watch.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -20,9 +21,10 @@ const struct arg request_flags[] = {
     {ARG_NAMED(IS_FLAG(key, where) ? #key : NULL, struct bench_request, axis_text[AXIS_##key]),    \
      MEANING_##kind, help},
 #include "record/axes.def"
-    {AT(skip), "'AXIS=A,B …; …'", "leave these out: all terms of a rule hold; ';' ends a rule"},
+    {AT(skip), "'AXIS=A,B …; …'",
+     "leave out configurations that fit all terms of a rule; ';' ends a rule"},
     {AT(against), "NAME",
-     "compare with a backend, a framework, an executable, or through engine or library: which is "
+     "compare with a backend, a framework, another prony, or through engine or library: which is "
      "faster?"},
     {.name = "margin",
      .kind = ARG_SHARE,
@@ -36,16 +38,16 @@ const struct arg request_flags[] = {
      "has six samples",
      ARG_FROM(0.01, 86400)},
     {AT(patience), "S",
-     "seconds: what needs longer for its check is timed but not checked; --until gives a seed up "
+     "seconds that a check may take; else the result stays unchecked, or --until gives a seed up "
      "(default 20)",
      ARG_FROM(0.1, 86400), "20"},
-    {AT(bound), "p99=TIME", "scenario server: what latencies must hold: p99=10ms, p90=500us"},
+    {AT(bound), "p99=TIME", "scenario server: the bound of its latencies: p99=10ms, p90=500us"},
     {AT(until), "TARGET", "train on --dataset until accuracy=0.95 or loss=0.1 of held-out rows"},
-    {AT(dataset), "DATA", "of --until: a name (iris, digits) or a file"},
-    {AT(seeds), "N", "of --until: so many trainings, from --seed on (default 3, with --against 2)",
+    {AT(dataset), "DATA", "data of --until: a name (iris, digits) or a file"},
+    {AT(seeds), "N", "trainings of --until, from --seed on (default 3, with --against 2)",
      ARG_FROM(1, 1000), "3"},
-    {AT(seed), "N", "of arrivals (server) and of the first training (default 1)", ARG_FROM(0, 1e9),
-     "1"},
+    {AT(seed), "N", "random seed of arrivals (server) and of the first training (default 1)",
+     ARG_FROM(0, 1e9), "1"},
     ARG_END,
 };
 
@@ -72,8 +74,7 @@ static enum status request_until(struct bench_request *request)
         FAIL(STATUS_INPUT, "--until and --dataset go together: prony bench small --until "
                            "accuracy=0.95 --dataset iris");
     if (lists[AXIS_scenario].count || lists[AXIS_data].count || request->against)
-        FAIL(STATUS_INPUT, "--until says what is measured: leave out --scenario, --data and "
-                           "--against");
+        FAIL(STATUS_INPUT, "--until goes without --scenario, --data and --against");
     lists[AXIS_scenario] = (struct sweep_list){scenario, 1};
     lists[AXIS_data] = (struct sweep_list){data, 1};
     return target_parse(request->until, &request->accuracy, &request->loss);
@@ -125,8 +126,7 @@ enum status bench_request_sweep(struct bench_request *request, const char *const
     if (request->bound)
         TRY(scenario_parse_bound(request->bound, &request->holds));
     if (request->bound && !sweep_has(&sweep->lists[AXIS_scenario], "server"))
-        FAIL(STATUS_INPUT, "--bound: nothing has to hold %s, expected --scenario server with it",
-             request->bound);
+        FAIL(STATUS_INPUT, "--bound %s needs --scenario server", request->bound);
     TRY(request_companions(request));
     TRY(request_until(request));
     return request->skip ? sweep_parse_skip(sweep, request->skip, arena) : STATUS_OK;
@@ -264,6 +264,7 @@ static void use_request(struct bench *bench, const struct bench_request *request
 static enum status count_work(struct bench *bench, struct bench_request *const *requests, int count,
                               struct progress *progress)
 {
+    bench->crowd = watch_crowd(bench->facts.cpu.cores);
     for (int i = 0; i < count; i++) {
         int points;
         double seconds;

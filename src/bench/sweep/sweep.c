@@ -59,7 +59,9 @@ static enum status check_opponent(const struct bench *bench, const char *name)
     if (registry_find(bench->registry, name, &backend) != STATUS_INPUT)
         return STATUS_OK; /* one that cannot be loaded becomes a skip */
     enum status status = check_framework(bench, name);
-    return status == STATUS_INPUT ? status_prefix(status, "--against: no such backend") : status;
+    return status == STATUS_INPUT
+               ? status_prefix(status, "--against: there is no backend of this name")
+               : status;
 }
 
 /* A number beyond this would not fit where it is used. */
@@ -379,7 +381,8 @@ static bool walk_runs(const void *context, const struct point *point)
     if (strcmp(point->unit, "gpu") == 0 &&
         registry_first(bench->registry, "gpu", &unit) != STATUS_OK)
         return false;
-    if (prony && strcmp(point->unit, "cpu") == 0 && !point_is(point, CHOICE_precision_fp32))
+    if (prony && strcmp(point->unit, "cpu") == 0 && !point_is(point, CHOICE_precision_fp32) &&
+        !point_is(point, CHOICE_precision_bf16) && !point_is(point, CHOICE_precision_int8))
         return false; /* only backends of a GPU compute in others */
     return entry_check(bench, point) == STATUS_OK &&
            (!prony || entry_probe(bench, point) == STATUS_OK);
@@ -395,6 +398,7 @@ static double walk_plan(const struct walk *walk)
                                    .counts = !bench->unread,
                                    .cores = bench->facts.cpu.cores > 0 ? bench->facts.cpu.cores : 1,
                                    .fp32_per_s = known_fp32(&bench->calibration),
+                                   .crowd = bench->crowd,
                                    .trainings = trains ? (double)bench->until.seeds : 0,
                                    .runs = walk_runs,
                                    .context = bench};
@@ -415,6 +419,8 @@ static enum status walk_group(struct walk *walk, const struct point *point)
     if (walk->group_count == 0 || walk_repeats(walk))
         return STATUS_OK;
     const double seconds = walk_plan(walk);
+    for (int i = 0; i < walk->group_count && walk->planning; i++)
+        walk->bench->absent += !walk_runs(walk->bench, &walk->group[i]);
     walk->points += walk->group_count;
     walk->seconds += seconds;
     if (!walk->running)

@@ -242,7 +242,7 @@ static enum status print_best(const struct finding_about *about, int width)
     TRY(store_row(about->store, id, &best));
     describe_best(&best, &text);
     if (!about->best_id)
-        text_add(&text, " (disturbed or not checked: nothing is concluded from it)");
+        text_add(&text, " (disturbed or not checked: no finding rests on it)");
     enum status status = text_done(&text);
     if (status == STATUS_OK)
         status = answer_line("best", text_of(&text), width);
@@ -423,13 +423,12 @@ static enum status run_answer(struct cli *cli, void *given)
 
 static const struct arg rows[] = {
     {ARG(struct options, minutes), "N",
-     "for measuring what is missing (default: 2); 0: only what the store says", ARG_FROM(0, 1000),
+     "time to measure what is missing (default: 2); 0: use the store alone", ARG_FROM(0, 1000),
      "2"},
     {ARG(struct options, phase), "PHASE",
-     "training or inference (default: training; of an ONNX file inference)"},
+     "training or inference (default: training; for an ONNX file inference)"},
     {CLI_STORE(struct options)},
-    {ARG(struct options, unit), "UNIT",
-     "cpu or gpu: only what is measured there (default: all there are)"},
+    {ARG(struct options, unit), "UNIT", "cpu or gpu: results of this unit only (default: all)"},
     {CLI_SHAPE(struct options)},
     {ARG(struct options, format), "FORMAT", "json: for a program (default: for a person)"},
     ARG_END,
@@ -442,9 +441,9 @@ const struct command cmd_answer = {
     .args = {.command = "prony answer",
              .usage = "[NETWORK] [options]",
              .summary =
-                 "Without a network, says in a few sentences what was found on this machine. With\n"
-                 "one, says how to run it here: unit, batch, threads, which framework, how close\n"
-                 "that is to the limit, what to try next. It measures what the store lacks.",
+                 "Without a network, says in a few sentences what was found on this machine. "
+                 "With\none, says how to run it here: unit, batch, threads, framework, distance "
+                 "from\nthe limit, next step. It measures what the store lacks.",
              .examples = "  prony answer                              what was found so far\n"
                          "  prony answer large                        about one network\n"
                          "  prony answer model.onnx --minutes 5       your own, in inference\n"

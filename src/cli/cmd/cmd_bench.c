@@ -84,7 +84,7 @@ static enum status gate_check(const struct cli *cli, const struct bench_flags *f
 static enum status gate_end(const struct gate *gate)
 {
     if (isfinite(gate->share) && !gate->pairs)
-        FAIL(STATUS_INPUT, "nothing was compared: one of both could not run, or is handicapped");
+        FAIL(STATUS_INPUT, "nothing was compared: one side could not run, or is handicapped");
     return gate_judge(gate);
 }
 
@@ -140,9 +140,9 @@ static enum status run_bench(struct cli *cli, void *options)
 
 static const struct arg rows[] = {
     {ARG(struct bench_flags, kernels), NULL,
-     "time each kernel by itself instead; the arguments name ops (dense, conv …), none: all"},
+     "time single kernels; the arguments name ops (dense, conv …), none means all"},
     {ARG_NAMED("find-crossover", struct bench_flags, crosses), NULL,
-     "from which batch on is the GPU faster than the CPU; without networks: from which width on"},
+     "find the batch from which the GPU is faster than the CPU; without networks: the width"},
     {CLI_SHAPE(struct bench_flags)},
     {GATE_ARG(struct bench_flags)},
     ARG_END,
@@ -154,10 +154,9 @@ const struct command cmd_bench = {
     .bytes = sizeof(struct bench_flags),
     .args = {.command = "prony bench",
              .usage = "NETWORK… [options], or --kernels [OP…], or --find-crossover [NETWORK…]",
-             .summary =
-                 "Measures how fast networks train and predict. Every axis takes a list (1,2,4), "
-                 "numbers also ranges\n(1-8, 16-256*2); the product is run, and who computes "
-                 "(framework, backend, threads) takes turns.",
+             .summary = "Measures how fast networks train and predict. Every axis takes a list "
+                        "(1,2,4), numbers also ranges\n(1-8, 16-256*2). All combinations are run; "
+                        "frameworks, backends and threads take turns.",
              .examples =
                  "  prony bench large --batch 1,10,64                # three batches\n"
                  "  prony bench small large --phase training,inference\n"

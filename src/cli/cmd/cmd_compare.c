@@ -340,7 +340,8 @@ static enum status nothing_compared(const struct pair *pair)
         const struct result *now = &pair->new.list[i];
         const struct result *before = results_find(&pair->old, now, true);
         if (before && results_find(&pair->old, now, false))
-            FAIL(STATUS_INPUT, "nothing was compared: what both files have failed in the old one");
+            FAIL(STATUS_INPUT,
+                 "nothing was compared: all common configurations failed in the old file");
         if (before)
             FAIL(STATUS_INPUT,
                  "nothing was compared: the old file is of %s (%s), the new one of %s (%s)",

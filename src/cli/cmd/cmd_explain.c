@@ -3,7 +3,8 @@
 #include "bench/job/task.h"
 #include "bench/scenario.h"
 #include "cli/commands.h"
-#include "cli/show/explained.h"
+#include "cli/explain/explain_split.h"
+#include "cli/explain/explained.h"
 #include "core/pass/fuse.h"
 #include "estimate/calibration_kept.h"
 
@@ -14,6 +15,7 @@ struct explain_flags {
     const char *network; /* positional */
     const char *phase, *backend, *unit, *precision, *scenario, *loss, *optimiser, *recipe, *shape;
     int64_t batch, classes;
+    struct split_flags split;
     bool json, no_fusion;
 };
 
@@ -90,10 +92,10 @@ static enum status read_scenario(const struct explain_flags *flags, enum answeri
              "--scenario: found \"%s\", expected one of prony bench's, such as queued",
              flags->scenario);
     if (!flags->backend)
-        FAIL(STATUS_INPUT, "--scenario is how a backend is asked: it needs --backend or --unit");
+        FAIL(STATUS_INPUT, "--scenario needs --backend or --unit");
     *out = scenario_answering(flags->scenario);
     if (*out != ANSWER_STEPS && choice_find(AXIS_phase, flags->phase) != CHOICE_phase_inference)
-        FAIL(STATUS_INPUT, "calls are answered by inference: --phase inference");
+        FAIL(STATUS_INPUT, "--scenario needs --phase inference");
     return STATUS_OK;
 }
 
@@ -113,11 +115,15 @@ static enum status compile(struct explained *explained, const struct explain_fla
     if (flags->loss)
         TRY(loss_read(flags->loss, &options.loss));
     TRY(network_open(flags->network, &explained->network));
+    if (flags->precision && !strcmp(flags->precision, "int8") && !explained->network->quantised)
+        FAIL(STATUS_INPUT, "--precision int8: expected a file that prony quantise wrote, found %s",
+             flags->network);
     if (options.use == USE_INFERENCE)
         network_settle(&explained->network);
     params_init(&explained->params, DTYPE_F32);
     explained->params.bare = true;
     explained->phase = flags->phase;
+    explained->options = options;
     TRY(recipe_compile_stages(explained->network, &explained->params, &options, &explained->step));
     explained->program = explained->step.programs[0];
     return STATUS_OK;
@@ -233,6 +239,29 @@ static enum status find_ceilings(struct explained *explained)
     return STATUS_OK;
 }
 
+/* Workers share out a training, of a step's batch. */
+static enum status settle_split(const struct cli *cli, struct explain_flags *flags)
+{
+    const struct args *args = &cmd_explain.args;
+    const struct split_flags *split = &flags->split;
+    if (!split->workers && (split->parallelism || split->schedule || split->micro_batches))
+        FAIL(STATUS_INPUT, "--parallelism, --schedule and --micro-batches are for several workers: "
+                           "--workers 4");
+    if (!split->workers)
+        return STATUS_OK;
+    if (!args_given(args, &cli->found, "phase"))
+        flags->phase = "training";
+    if (strcmp(flags->phase, "training") != 0)
+        FAIL(STATUS_INPUT, "--workers share out a training: found --phase %s, expected training",
+             flags->phase);
+    if (flags->backend || flags->unit)
+        FAIL(STATUS_INPUT, "--workers: found a backend, expected none: what workers do is shown as "
+                           "ops, not as kernels");
+    if (!args_given(args, &cli->found, "batch"))
+        flags->batch = split->micro_batches ? split->micro_batches : 4 * split->workers;
+    return STATUS_OK;
+}
+
 static enum status run_explain(struct cli *cli, void *options)
 {
     struct explain_flags *flags = options;
@@ -240,13 +269,17 @@ static enum status run_explain(struct cli *cli, void *options)
     struct text out = {0};
     enum status status;
     TRY(cli_shape(cli, flags->shape));
+    TRY(settle_split(cli, flags));
     flags->network = cli->found.positional[0];
     TRY_OR(done, choose_backend(cli, flags->unit, &flags->backend));
     TRY_OR(done, compile(&explained, flags));
     if (flags->backend)
         TRY_OR(done, open_backend(cli, flags, &explained));
     TRY_OR(done, find_ceilings(&explained));
-    TRY_OR(done, show(&explained, flags->json, !flags->no_fusion, &out));
+    if (flags->split.workers)
+        TRY_OR(done, explain_split(&explained, &flags->split, flags->json, &out));
+    else
+        TRY_OR(done, show(&explained, flags->json, !flags->no_fusion, &out));
     fputs(text_of(&out), stdout);
 done:
     text_free(&out);
@@ -264,12 +297,20 @@ static const struct arg rows[] = {
     {AT(recipe), "NAME", "(the network's)"},
     {AT(backend), "NAME", "also the kernels this backend runs"},
     {CLI_UNIT(struct explain_flags)},
-    {AT(precision), "NAME", "of the backend's products: fp32; on a GPU tf32, bf16, fp16"},
+    {AT(precision), "NAME", "type of the backend's products: fp32, bf16; on a GPU tf32, fp16"},
     {AT(scenario), "NAME",
-     "with a backend: how it is asked, as in prony bench: single-stream, queued, resident … "
+     "with a backend: how work arrives, as in prony bench: single-stream, queued, resident … "
      "(iterate)"},
     {ARG_NAMED("no-fusion", struct explain_flags, no_fusion), NULL,
      "the program before ops are merged"},
+    {ARG_NAMED("workers", struct explain_flags, split.workers), "N",
+     "show how N workers share out a training", ARG_FROM(1, 1024)},
+    {ARG_NAMED("parallelism", struct explain_flags, split.parallelism), "NAME",
+     "pipeline: a stage of the layers each; model: a part of each layer; data: a part of each batch (pipeline)"},
+    {ARG_NAMED("schedule", struct explain_flags, split.schedule), "NAME",
+     "order of a pipeline: 1f1b, or gpipe: all forwards first (1f1b)"},
+    {ARG_NAMED("micro-batches", struct explain_flags, split.micro_batches), "N",
+     "parts of a batch in a pipeline (up to 4 a worker)", ARG_FROM(1, 1e6)},
     {AT(json), NULL, "one line of JSON"},
     {CLI_SHAPE(struct explain_flags)},
     ARG_END,
@@ -285,7 +326,10 @@ const struct command cmd_explain = {
                  "Shows the program a network becomes: its ops, shapes, FLOP, bytes and memory.",
              .examples = "  prony explain small\n"
                          "  prony explain large --batch 3 --phase training --backend ref\n"
-                         "  prony explain mlp:784-100-10 --json\n",
+                         "  prony explain mlp:784-100-10 --json\n"
+                         "  prony explain resnet18 --workers 4 --parallelism pipeline\n",
+             .often = "batch phase classes optimiser backend unit precision no-fusion workers "
+                      "parallelism micro-batches json",
              .lists = {{rows, 0}},
              .least = 1,
              .most = 1},

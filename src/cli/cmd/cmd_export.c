@@ -55,10 +55,9 @@ const struct command cmd_export = {
     .bytes = sizeof(struct export_flags),
     .args = {.command = "prony export",
              .usage = "NETWORK [WEIGHTS] --out FILE.onnx",
-             .summary =
-                 "Writes what a network predicts as ONNX (opset 17), for other programs. Without "
-                 "WEIGHTS, a file\nof prony train, its parameters are what they start from. Of "
-                 "networks that learnt together FILE:NAME is one.",
+             .summary = "Writes the inference of a network as ONNX (opset 17), for other programs. "
+                        "WEIGHTS is a file of\nprony train; without it the parameters have their "
+                        "starting values. Networks that learnt together\nare called FILE:NAME.",
              .examples = "prony export small iris.safetensors --out iris.onnx\n"
                          "prony export resnet50 --out resnet50.onnx\n"
                          "prony export vae:decoder vae.safetensors --out decoder.onnx\n",

@@ -49,7 +49,7 @@ static enum status run_glossary(struct cli *cli, void *options)
 }
 
 const struct command cmd_glossary = {
-    .summary = "what a word means: floor, batch, roofline …",
+    .summary = "explain a term: floor, batch, roofline …",
     .run = run_glossary,
     .args = {.command = "prony glossary",
              .usage = "[TERM]",

@@ -20,7 +20,7 @@ static void print_address(const struct guide *guide, const struct options *optio
            options->listen ? options->listen : "localhost", guide_port(guide),
            *token ? "?token=" : "", *token ? token : options->view, store);
     if (*token)
-        printf("It can be reached by other machines; whoever has the address can read it.\n");
+        printf("Other machines can reach it: anyone with this address can read it.\n");
     printf("Ctrl-C stops it.\n");
     fflush(stdout);
 }
@@ -66,7 +66,7 @@ static const struct arg rows[] = {
     {ARG(struct options, listen), "ADDRESS",
      "let other machines in, with a token, at this IPv4 address (0.0.0.0: all)"},
     {ARG(struct options, view), "QUERY",
-     "what the printed address opens on: ?x=batch&y=throughput&model=large", .otherwise = ""},
+     "open the explorer on this view: ?x=batch&y=throughput&model=large", .otherwise = ""},
     ARG_END,
 };
 
@@ -76,8 +76,8 @@ const struct command cmd_guide = {
     .bytes = sizeof(struct options),
     .args = {.command = "prony guide",
              .usage = "[options]",
-             .summary = "Serves the web explorer of stored results, to browsers on this machine "
-                        "only unless told otherwise.",
+             .summary = "Serves the web explorer of stored results to browsers on this machine. "
+                        "--listen lets other\nmachines in.",
              .examples = "  prony guide\n  prony guide --port 0 --store results.db\n"
                          "  prony guide --listen 0.0.0.0\n",
              .lists = {{rows, 0}}},

@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/table/show_table.h"
 #include "cli/table/wrap.h"
+#include "comm/launcher.h"
 #include "estimate/calibration_kept.h"
 #include "record/facts.h"
 #include "record/title.h"
@@ -121,6 +122,25 @@ static enum status find_meters(struct arena *arena, struct abilities *out)
     for (size_t i = 0; i < METERS_COUNT + more; i++)
         if (!strchr(rows[i].name, '.')) /* the calls by name are one meter */
             out->list[out->count++] = (struct ability){rows[i].name, "", rows[i].unavailable};
+    return STATUS_OK;
+}
+
+/* By what workers talk to each other. */
+static enum status find_transports(const char *folder, struct arena *arena, struct abilities *out)
+{
+    static const char *const libraries[] = {"openmpi", "mpich"};
+    NEED(out->list = arena_array(arena, 4, sizeof *out->list));
+    out->list[out->count++] = (struct ability){"threads", "workers of one process", NULL};
+    out->list[out->count++] = (struct ability){"shm", "processes of this machine", NULL};
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        struct ability *ability = &out->list[out->count++];
+        char version[LAUNCHER_VERSION];
+        *ability = (struct ability){.name = libraries[i], .about = ""};
+        if (launcher_version(folder, libraries[i], version) != STATUS_OK)
+            NEED(ability->reason = arena_text(arena, status_message()));
+        else
+            NEED(ability->about = arena_text(arena, version));
+    }
     return STATUS_OK;
 }
 
@@ -309,6 +329,18 @@ static void add_gpus(const struct facts *facts, struct text *out)
     text_printf(out, ", on NUMA node%s %s\n", facts->gpus == 1 ? "" : "s", facts->gpu_nodes);
 }
 
+/* What the CPU has for small numbers, or what it has not. */
+static void add_extensions(const struct cpu *cpu, struct text *out)
+{
+    text_printf(out, "  %-16s ", "small numbers");
+    for (int i = 0; i < EXTENSION_COUNT; i++)
+        if (cpu_extends(cpu, (enum extension)i))
+            text_printf(out, "%s%s", cpu->extensions & ((1u << i) - 1) ? ", " : "",
+                        extension_words((enum extension)i));
+    text_add(out,
+             cpu->extensions ? "\n" : "no instructions of their own: bf16 saves bytes alone\n");
+}
+
 static enum status print_facts(const struct facts *facts, const struct unit *units, int count)
 {
     const struct cpu *cpu = &facts->cpu;
@@ -321,7 +353,9 @@ static enum status print_facts(const struct facts *facts, const struct unit *uni
         text_printf(&text, " (its control group allows %.3g)", cpu->quota);
     if (cpu->ghz > 0)
         text_printf(&text, ", %.2f GHz", cpu->ghz);
-    text_printf(&text, ", %s\n  %-16s ", isa_name(cpu->isa), "caches");
+    text_printf(&text, ", %s\n", isa_name(cpu->isa));
+    add_extensions(cpu, &text);
+    text_printf(&text, "  %-16s ", "caches");
     struct text caches = {0};
     print_size(&caches, "L1", (double)cpu->l1_bytes);
     print_size(&caches, "L2", (double)cpu->l2_bytes);
@@ -354,7 +388,7 @@ struct machine {
     struct facts facts;
     struct unit units[REGISTRY_MOST];
     int unit_count;
-    struct abilities backends, frameworks, meters;
+    struct abilities backends, frameworks, transports, meters;
 };
 
 static enum status print_json(const struct machine *machine, const struct calibration *calibration)
@@ -375,6 +409,7 @@ static enum status print_json(const struct machine *machine, const struct calibr
     facts_write_software(&machine->facts, &writer);
     write_abilities("backends", &machine->backends, &writer);
     write_abilities("frameworks", &machine->frameworks, &writer);
+    write_abilities("transports", &machine->transports, &writer);
     write_abilities("meters", &machine->meters, &writer);
     json_key(&writer, "calibration");
     calibration_write(calibration, &writer);
@@ -397,12 +432,14 @@ static enum status describe_machine(const struct cli *cli, bool json, struct are
     TRY(find_backends(cli->registry, arena, &machine.backends));
     find_units(cli->registry, machine.units, &machine.unit_count);
     TRY(find_frameworks(peers, arena, &machine.frameworks));
+    TRY(find_transports(cli->folder, arena, &machine.transports));
     TRY(find_meters(arena, &machine.meters));
     if (json)
         return print_json(&machine, calibration);
     TRY(print_facts(&machine.facts, machine.units, machine.unit_count));
     TRY(print_abilities("backends", &machine.backends));
     TRY(print_abilities("other frameworks", &machine.frameworks));
+    TRY(print_abilities("workers talk by", &machine.transports));
     return print_abilities("meters", &machine.meters);
 }
 
@@ -500,20 +537,19 @@ static enum status run_machine(struct cli *cli, void *options)
 {
     const struct machine_flags *flags = options;
     if (flags->unit && !flags->calibrate)
-        FAIL(STATUS_INPUT,
-             "--unit says what --calibrate looks at: prony machine --calibrate --unit %s",
+        FAIL(STATUS_INPUT, "--unit needs --calibrate: prony machine --calibrate --unit %s",
              flags->unit);
     if (flags->name && (flags->calibrate || flags->json))
-        FAIL(STATUS_INPUT, "--name stands alone: prony machine --name \"lab server 3\"");
+        FAIL(STATUS_INPUT, "--name takes no other flag: prony machine --name \"lab server 3\"");
     return flags->name ? rename_machine(flags->name) : describe_all(cli, flags, &cli->arena);
 }
 
 static const struct arg rows[] = {
     {ARG(struct machine_flags, calibrate), NULL,
-     "first find out what the units can do at best: under a minute; the best seen is kept"},
+     "first measure the best rates of the units (under a minute); the best ever seen is kept"},
     {ARG(struct machine_flags, unit), "UNIT", "calibrate this unit only: cpu, gpu"},
     {ARG(struct machine_flags, name), "NAME",
-     "what new results call this machine (\"\": its CPU and cores)", .empty = true},
+     "the machine's name in new results (\"\": its CPU and cores)", .empty = true},
     {ARG(struct machine_flags, json), NULL, "one JSON object"},
     ARG_END,
 };

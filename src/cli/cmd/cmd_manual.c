@@ -64,12 +64,11 @@ static void add_command(struct text *out, const struct args *args)
 static enum status write_manual(struct text *out)
 {
     text_printf(out, ".TH PRONY 1 \"\" \"prony %s\" \"User Commands\"\n", version_number);
-    text_add(out, ".SH NAME\nprony \\- measures what a neural network really delivers\n"
-                  ".SH SYNOPSIS\n\\fBprony\\fR \\fICOMMAND\\fR [arguments]\n"
-                  ".SH DESCRIPTION\n"
-                  "prony trains neural networks and predicts with them, measures how fast that is\n"
-                  "on this machine and how far from what the hardware allows, and keeps and shows\n"
-                  "the results.\n.SH COMMANDS\n");
+    text_add(out, ".SH NAME\nprony \\- measures what a neural network really delivers\n.SH "
+                  "SYNOPSIS\n\\fBprony\\fR \\fICOMMAND\\fR [arguments]\n.SH DESCRIPTION\nprony "
+                  "trains neural networks and predicts with them. It measures how fast that is\non "
+                  "this machine, and how far from the limit of the hardware. It keeps the "
+                  "results\nand shows them.\n.SH COMMANDS\n");
     for (int i = 0; i < COMMANDS; i++)
         add_command(out, &cli_commands[i]->args);
     text_add(out, ".SH EXIT STATUS\n0 when all went well, 2 when an argument or a file is wrong,\n"

@@ -87,7 +87,7 @@ static enum status run_networks(struct cli *cli, void *options)
     (void)options;
     text_add(&parameters, "parameters");
     text_add(&flop, "FLOP");
-    print_row("network", &parameters, &flop, "what it is (FLOP: to predict one sample)");
+    print_row("network", &parameters, &flop, "description (FLOP: to predict one sample)");
     text_free(&parameters);
     text_free(&flop);
     for (int i = 0; i < cli->found.count; i++)
@@ -100,9 +100,9 @@ const struct command cmd_networks = {
     .run = run_networks,
     .args = {.command = "prony networks",
              .usage = "[NETWORK…]",
-             .summary = "Lists the networks that are known by name, or those that are named: what "
-                        "each is, how many parameters it has, and the FLOP of one sample's "
-                        "prediction.",
+             .summary =
+                 "Lists the networks that prony knows by name, or just those you name. Each has a "
+                 "description, its number of parameters, and the FLOP to predict one sample.",
              .examples = "  prony networks\n"
                          "  prony networks resnet50 mlp:784-100-10\n",
              .most = -1},

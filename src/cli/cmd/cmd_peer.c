@@ -36,7 +36,7 @@ static enum status run_peer(struct cli *cli, void *options)
 }
 
 const struct command cmd_peer = {
-    .summary = "be compared: answer the requests of another prony's bench",
+    .summary = "answer the requests of another prony's bench",
     .run = run_peer,
     .args = {.command = "prony peer",
              .usage = "",

@@ -33,8 +33,8 @@ static enum status read_words(struct cli *cli, struct predict_flags *flags)
     flags->saved = !flags->weights && !cli_has_weights(first);
     if (flags->saved && !file_exists(first))
         FAIL(STATUS_INPUT,
-             "found no file '%s' with weights, expected %s FILE DATA, where FILE is what prony "
-             "train --out wrote or an ONNX file, or %s NETWORK WEIGHTS DATA",
+             "found no file '%s' with weights, expected %s FILE DATA or %s NETWORK WEIGHTS DATA; "
+             "FILE comes from prony train --out, or is ONNX",
              first, cli->args->command, cli->args->command);
     TRY(cli_shape(cli, flags->shape));
     flags->network = found->positional[0];
@@ -256,7 +256,7 @@ done:
 }
 
 static const struct arg rows[] = {
-    {ARG(struct predict_flags, out), "FILE", "all rows as CSV, not the first on the screen"},
+    {ARG(struct predict_flags, out), "FILE", "write all rows to this CSV file"},
     {CLI_LABEL(struct predict_flags)},
     {CLI_TARGET(struct predict_flags)},
     {CLI_LABELS(struct predict_flags)},
@@ -277,8 +277,8 @@ const struct command cmd_predict = {
              .usage = "FILE DATA [options], or NETWORK [WEIGHTS] DATA [options]",
              .summary =
                  "Applies a network that prony train saved to data, with or without labels. FILE "
-                 "is what\nprony train --out wrote, or an ONNX file. Of networks that learnt "
-                 "together NETWORK is FILE:NAME,\nas vae:encoder or gan:generator.",
+                 "comes\nfrom prony train --out, or is an ONNX file. A network that learnt "
+                 "together with others is called\nFILE:NAME, as vae:encoder or gan:generator.",
              .examples = "prony predict house.safetensors new.csv --out prices.csv\n"
                          "prony predict small iris.safetensors iris --out predictions.csv\n"
                          "prony predict lenet lenet.safetensors images.idx --labels labels.idx\n"

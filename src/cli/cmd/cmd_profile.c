@@ -1,8 +1,11 @@
 /* cmd_profile.c: prony profile: where the time of a step goes, op by op. */
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/program/program_run.h"
+#include "cli/program/trace_command.h"
 #include "cli/show/profile_output.h"
 #include "estimate/calibration_kept.h"
+#include "nn/network.h"
 #include "record/point.h"
 #include "record/version.h"
 
@@ -12,9 +15,10 @@
 struct profile_flags {
     const char *network; /* positional */
     const char *phase, *backend, *unit, *precision, *isa, *trace, *callgrind, *shape;
+    const char *folded, *out;
     int64_t batch, threads;
-    double seconds;
-    bool json, no_fusion;
+    double seconds, rate;
+    bool json, no_fusion, once;
 };
 
 static enum status write_files(const struct profile_flags *flags, const struct inside *inside)
@@ -124,8 +128,28 @@ done:
 static enum status run_profile(struct cli *cli, void *options)
 {
     struct profile_flags *flags = options;
+    if (cli->found.program) {
+        const struct program_flags program = {
+            .trace = flags->trace,
+            .callgrind = flags->callgrind,
+            .folded = flags->folded,
+            .out = flags->out,
+            .rate = flags->rate,
+            .seconds = args_given(cli->args, &cli->found, "seconds") ? flags->seconds : 0,
+            .once = flags->once,
+            .json = flags->json};
+        return profile_program(cli, &program);
+    }
     TRY(cli_shape(cli, flags->shape));
     flags->network = cli->found.positional[0];
+    if (!network_built_in(flags->network) && trace_is_one(flags->network))
+        return trace_show_file(&(struct trace_wish){.path = flags->network,
+                                                    .json = flags->json,
+                                                    .chrome = flags->trace,
+                                                    .callgrind = flags->callgrind,
+                                                    .folded = flags->folded});
+    if (flags->folded)
+        FAIL(STATUS_INPUT, "--folded is given, expected it with a trace: a network has no stacks");
     if (!flags->phase)
         flags->phase = cli_has_weights(flags->network) ? "inference" : "training";
     TRY(cli_keep_network(flags->trace, flags->network));
@@ -138,38 +162,55 @@ static enum status run_profile(struct cli *cli, void *options)
 
 #define AT(field) ARG(struct profile_flags, field)
 static const struct arg rows[] = {
-    {AT(phase), "PHASE", "training or inference (training; of an ONNX file inference)"},
+    {AT(phase), "PHASE", "training or inference (training; for an ONNX file inference)"},
     {AT(batch), "N", "samples per step (1)", ARG_FROM(1, TASK_BATCH_MOST), "1"},
-    {AT(backend), "NAME", "what it runs on (the bench's default)"},
+    {AT(backend), "NAME", "the backend that runs it (the bench's default)"},
     {CLI_UNIT(struct profile_flags)},
-    {AT(precision), "P", "of products: fp32, tf32, bf16 … (fp32)"},
+    {AT(precision), "P", "type of products: fp32, tf32, bf16 … (fp32)"},
     {AT(threads), "N", "(1)", ARG_FROM(1, POOL_MOST), "1"},
     {AT(isa), "ISA", "scalar, neon, avx2 or avx512 (the best there is)"},
     {ARG_NAMED("no-fusion", struct profile_flags, no_fusion), NULL,
      "the ops before they are merged"},
-    {AT(seconds), "S", "for timing the step (2)", ARG_FROM(0.01, 86400), "2"},
+    {AT(seconds), "S", "for timing the step (2); a COMMAND is stopped then", ARG_FROM(0.01, 86400),
+     "2"},
+    {AT(rate), "HZ", "samples per second of a COMMAND (100)", ARG_FROM(1, 1000), "100"},
+    {AT(once), NULL, "run a COMMAND once, watched"},
+    {AT(out), "FILE", "keep the samples of a COMMAND, for prony profile FILE"},
     {AT(trace), "FILE.json", "also a timeline, for chrome://tracing or ui.perfetto.dev"},
     {AT(callgrind), "FILE", "also a call graph, for KCachegrind or callgrind_annotate"},
+    {AT(folded), "FILE", "also the stacks of a trace with their time, for flame graphs"},
     {AT(json), NULL, "one JSON object"},
     {CLI_SHAPE(struct profile_flags)},
     ARG_END,
 };
 
 const struct command cmd_profile = {
-    .summary = "show where the time of a step goes, op by op",
+    .summary = "show where the time of a step goes, op by op, or of any program",
     .run = run_profile,
     .bytes = sizeof(struct profile_flags),
-    .args = {.command = "prony profile",
-             .usage = "NETWORK [options]",
-             .summary =
-                 "Shows where the time of a step goes: for every part and op its kernel, time, "
-                 "share, FLOP/s,\nbytes/s and distance from its floor; of a recipe, in each of "
-                 "its programs. The step is timed first,\nthen watched in a second plan.",
-             .examples = "  prony profile large --batch 3\n"
-                         "  prony profile lenet --batch 64 --phase inference --trace lenet.json\n"
-                         "  prony profile gan --batch 256\n"
-                         "  prony profile lstm --callgrind callgrind.out.lstm\n",
-             .lists = {{rows, 0}},
-             .least = 1,
-             .most = 1},
+    .args =
+        {.command = "prony profile",
+         .usage = "[options] NETWORK | TRACE | -- COMMAND…",
+         .summary =
+             "Shows where the time of a step goes. Each part and op has its kernel, time, "
+             "share, FLOP/s,\nbytes/s and distance from its floor. A recipe has a table for "
+             "each of its programs. The step is\ntimed first, then watched in a second plan.\n\n"
+             "A TRACE is a file of prony, Kineto, JAX, ONNX Runtime or Nsight Systems. The report "
+             "counts every\nnanosecond once: compute, copies, idle time, and what the host did "
+             "meanwhile. It names kernels and lines.\n\n"
+             "After -- stands any other program. It runs twice: unwatched for its time, then "
+             "watched. The report says\nwhich threads run and which wait, and in which call. It "
+             "names the lines, functions and ops that take\nthe time, in Python and C. Input, "
+             "output and exit status stay the program's own: the report goes to\nstandard error.",
+         .examples = "  prony profile large --batch 3\n"
+                     "  prony profile lenet --batch 64 --phase inference --trace lenet.json\n"
+                     "  prony profile gan --batch 256\n"
+                     "  prony profile lstm --callgrind callgrind.out.lstm\n"
+                     "  prony profile trace.json.gz --folded stacks.txt\n"
+                     "  prony profile -- python3 train.py --epochs 1\n",
+         .often = "phase batch backend unit threads seconds rate once trace callgrind json",
+         .lists = {{rows, 0}},
+         .least = 1,
+         .most = 1,
+         .program = true},
 };

@@ -73,7 +73,7 @@ static enum status ask(const struct options *options)
     if (fwrite(text_of(&out), 1, out.length, stdout) != out.length)
         TRY_OR(done, status_fail(STATUS_IO, __FILE__, __LINE__, "cannot write to standard output"));
     if (chart.count == 0)
-        fprintf(stderr, "no result that is ok has a figure for %s there\n", options->y);
+        fprintf(stderr, "no valid result has a figure for %s there\n", options->y);
 done:
     store_chart_free(&chart);
     store_close(store);
@@ -90,15 +90,16 @@ static enum status run_query(struct cli *cli, void *options)
 
 #define AT(field) ARG(struct options, field)
 static const struct arg rows[] = {
-    {AT(x), "AXIS", "what varies (default: batch)", .otherwise = "batch"},
-    {AT(y), "METRIC", "what is shown (default: throughput)", .otherwise = "throughput"},
+    {AT(x), "AXIS", "the axis that varies (default: batch)", .otherwise = "batch"},
+    {AT(y), "METRIC", "the measure that is shown (default: throughput)", .otherwise = "throughput"},
     {AT(where), "'KEY=VALUE,… …'", "only results with these values", .otherwise = ""},
     {ARG_NAMED("group-by", struct options, groups), "AXIS,…", "a series for each value of these",
      .otherwise = ""},
-    {AT(aggregate), "HOW", "of several results: best, min, max, median or mean (default: median)",
+    {AT(aggregate), "HOW",
+     "several results at one point: best, min, max, median or mean (default: median)",
      .otherwise = "median"},
     {AT(baseline), "'KEY=VALUE …'",
-     "also the speed-up against this; \"first\": against each series' first"},
+     "also show the speed-up against this result; first: each series' first"},
     {AT(format), "NAME", "table, csv, md or json (default: table)", .otherwise = "table"},
     {AT(draw), "HOW", "under the table: bar, line, none or auto (default: auto)",
      .otherwise = "auto"},
@@ -109,12 +110,13 @@ static const struct arg rows[] = {
 };
 
 const struct command cmd_query = {
-    .summary = "ask the results store: a figure over an axis, in series",
+    .summary = "chart stored results: a measure over an axis, in series",
     .run = run_query,
     .bytes = sizeof(struct options),
     .args = {.command = "prony query",
              .usage = "[options]",
-             .summary = "Asks the results store: a figure over an axis, in series.",
+             .summary = "Charts stored results: a measure over an axis, a series for each value of "
+                        "--group-by.",
              .examples =
                  "  prony query --x batch --y throughput --where 'model=large phase=training' "
                  "--group-by framework\n"

@@ -340,9 +340,8 @@ static enum status run_check(struct store *store, const struct options *options)
     if (problems)
         FAIL(STATUS_WRONG, "found %lld problem%s in %lld records; %s", (long long)problems,
              problems == 1 ? "" : "s", (long long)lines,
-             options->repair
-                 ? "what can be read can be kept: prony store export > kept.jsonl"
-                 : "prony store check --repair makes the columns anew from the records");
+             options->repair ? "keep the readable records: prony store export > kept.jsonl"
+                             : "prony store check --repair rebuilds the columns from the records");
     printf("%lld records, all whole\n", (long long)lines);
     return STATUS_OK;
 }
@@ -430,10 +429,10 @@ static const struct arg rows[] = {
     {CLI_STORE(struct options)},
     {AT(where), "'KEY=VALUE,… …'",
      "only results with these values; keys are the axes, commit, time, status", .otherwise = ""},
-    {AT(limit), "N", "at most so many, the newest; 0 for all (list: 50)", ARG_FROM(0, 1e9), "-1"},
+    {AT(limit), "N", "the newest N results; 0 for all (list: 50)", ARG_FROM(0, 1e9), "-1"},
     {AT(format), "NAME", "table, csv, md or json (list: table; export: json)"},
     {AT(empty), NULL, "make the store without the results that come with prony"},
-    {AT(repair), NULL, "check: before it, make the columns anew from the records"},
+    {AT(repair), NULL, "with check: first rebuild the columns from the records"},
     ARG_END,
 };
 
@@ -441,23 +440,22 @@ const struct command cmd_store = {
     .summary = "keep records of benchmarks in a file, list and export them",
     .run = run_store,
     .bytes = sizeof(struct options),
-    .args =
-        {.command = "prony store",
-         .usage = "add FILE…|- | list | show ID | export | merge STORE… | remove ID… | check "
-                  "| vacuum | create [options]",
-         .summary = "Keeps records of benchmarks in a file that can be asked about.",
-         .examples =
-             "  prony store add results.jsonl        # what a bench wrote; again does no harm\n"
-             "  prony store add hyperfine.json       # also llama-bench, DLBS logs …\n"
-             "  ssh box prony bench small --format json | prony store add -\n"
-             "  prony store list --where 'model=small batch=1,10' --limit 20\n"
-             "  prony store show 17                  # one record, whole\n"
-             "  prony store export --format csv > all.csv\n"
-             "  prony store merge colleague.db       # everything another store has\n"
-             "  prony store remove 17 18             # also with --where, for all that it leaves\n"
-             "  prony store check --repair           # make the columns anew from the records\n"
-             "  prony store create --empty           # without the results that come with prony\n",
-         .lists = {{rows, 0}},
-         .least = 1,
-         .most = -1},
+    .args = {.command = "prony store",
+             .usage = "add FILE…|- | list | show ID | export | merge STORE… | remove ID… | check "
+                      "| vacuum | create [options]",
+             .summary =
+                 "Keeps records of benchmarks in one file, which prony query and the guide read.",
+             .examples =
+                 "  prony store add results.jsonl        # records of a bench; twice does no "
+                 "harm\n  prony store add hyperfine.json       # also llama-bench, DLBS logs …\n  "
+                 "ssh box prony bench small --format json | prony store add -\n  prony store list "
+                 "--where 'model=small batch=1,10' --limit 20\n  prony store show 17               "
+                 "   # one record, whole\n  prony store export --format csv > all.csv\n  prony "
+                 "store merge colleague.db       # everything another store has\n  prony store "
+                 "remove 17 18             # or --where, for all that fit\n  prony store check "
+                 "--repair           # rebuild the columns from the records\n  prony store create "
+                 "--empty           # without the results that come with prony\n",
+             .lists = {{rows, 0}},
+             .least = 1,
+             .most = -1},
 };

@@ -46,9 +46,9 @@ static enum status run(struct cli *cli, void *options)
 }
 
 static const struct arg rows[] = {
-    {ARG(struct suite, seconds), "S", "for each configuration, instead of what the suite says",
+    {ARG(struct suite, seconds), "S", "for each configuration, instead of the suite's own",
      ARG_FROM(0.01, 86400)},
-    {ARG(struct suite, unit), "UNIT", "cpu or gpu, for lines that do not say it"},
+    {ARG(struct suite, unit), "UNIT", "cpu or gpu, for lines without --unit"},
     ARG_END,
 };
 
@@ -56,19 +56,19 @@ const struct command cmd_suite = {
     .summary = "run a list of benchmarks, and go on where it was stopped",
     .run = run,
     .bytes = sizeof(struct suite),
-    .args = {.command = "prony suite",
-             .usage = "NAME|FILE [options]",
-             .summary =
-                 "Runs a list of benchmarks: each line of a suite is the arguments of one prony "
-                 "bench.\nWhat is in the file or the store already, measured here by the same "
-                 "commit, is passed over:\na suite that was stopped goes on when it is started "
-                 "again.\nThose that ship: ",
-             .add_summary = add_names,
-             .examples = "  prony suite demo\n"
-                         "  prony suite batch --out batch.jsonl\n"
-                         "  prony suite toyneuralnet --store results.db\n"
-                         "  prony suite kinds --unit gpu\n",
-             .lists = {{output_flags, offsetof(struct suite, output)}, {rows, 0}},
-             .least = 1,
-             .most = 1},
+    .args =
+        {.command = "prony suite",
+         .usage = "NAME|FILE [options]",
+         .summary =
+             "Runs a list of benchmarks: each line of a suite is the arguments of one prony "
+             "bench.\nIt leaves out what this commit measured here before and the file or store "
+             "has already:\nstart a stopped suite again, and it goes on.\nSuites that ship: ",
+         .add_summary = add_names,
+         .examples = "  prony suite demo\n"
+                     "  prony suite batch --out batch.jsonl\n"
+                     "  prony suite toyneuralnet --store results.db\n"
+                     "  prony suite kinds --unit gpu\n",
+         .lists = {{output_flags, offsetof(struct suite, output)}, {rows, 0}},
+         .least = 1,
+         .most = 1},
 };

@@ -9,11 +9,11 @@
 
 #include <stdio.h>
 
-enum { NAME_WIDTH = 13, COUNT_WIDTH = 7, TIME_WIDTH = 12 };
+enum { NAME_WIDTH = 13, COUNT_WIDTH = 10, TIME_WIDTH = 12 };
 
 /* A suite that cannot run here is listed all the same. */
 static enum status plan_suite(const struct cli *cli, struct arena *arena, const char *name,
-                              int *points, double *seconds)
+                              int *points, int *absent, double *seconds)
 {
     struct suite *suite;
     struct bench bench = {.registry = cli->registry};
@@ -23,17 +23,21 @@ static enum status plan_suite(const struct cli *cli, struct arena *arena, const 
     enum status status = suite_read(suite);
     if (status == STATUS_OK)
         status = bench_request_plan(&bench, suite->requests, suite->count, points, seconds);
+    *absent = bench.absent;
     peer_bank_close(&bench.waiting);
     arena_free(&suite->arena);
     return status;
 }
 
-static void print_suite(const char *name, int points, double seconds)
+/* Of a suite of which only a part can be measured here, this part: "8 of 129". */
+static void print_suite(const char *name, int points, int absent, double seconds)
 {
     const int indent = NAME_WIDTH + COUNT_WIDTH + TIME_WIDTH + 2;
     struct text count = {0}, time = {0}, remark = {0}, line = {0};
+    if (absent)
+        text_printf(&count, "%d of ", points - absent);
     text_printf(&count, points > 0 ? "%d" : "-", points);
-    if (points > 0)
+    if (points > absent)
         progress_add_time(&time, seconds, true);
     else
         text_add(&time, "-");
@@ -56,16 +60,17 @@ static enum status run_suites(struct cli *cli, void *options)
     TRY(suite_names(&cli->arena, names, &count));
     printf("%-*s%*s%*s  for\n", NAME_WIDTH, "suite", COUNT_WIDTH, "results", TIME_WIDTH, "about");
     for (size_t i = 0; i < count; i++) {
-        int points = 0;
+        int points = 0, absent = 0;
         double seconds = 0;
         if (cli_interrupted())
             FAIL(STATUS_INTERRUPTED, "stopped");
-        if (plan_suite(cli, &cli->arena, names[i], &points, &seconds) == STATUS_MEMORY)
+        if (plan_suite(cli, &cli->arena, names[i], &points, &absent, &seconds) == STATUS_MEMORY)
             return STATUS_MEMORY;
-        print_suite(names[i], points, seconds);
+        print_suite(names[i], points, absent, seconds);
         TRY(cli_flush());
     }
-    puts("\nprony suite NAME runs one; a text file with such lines is a suite too");
+    puts("\nprony suite NAME runs one, prony suite FILE a text file with such lines.\n"
+         "Where the results read 8 of 129, the others need what this machine lacks.");
     return STATUS_OK;
 }
 

@@ -9,14 +9,19 @@
 #include "cli/show/data_notes.h"
 #include "cli/show/quality.h"
 #include "cli/table/prose.h"
-#include "cli/train_live.h"
+#include "cli/training/train_flags.h"
+#include "cli/training/train_live.h"
+#include "cli/training/train_orders.h"
+#include "cli/training/workers.h"
 #include "cli/unit_advice.h"
+#include "library/prony_workers.h"
 #include "prony.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The backend is asked for as much work as takes so long; in between, Ctrl-C and the clock. */
 static const uint64_t slice_ns = 100 * 1000 * 1000;
@@ -24,19 +29,10 @@ static const uint64_t slice_ns = 100 * 1000 * 1000;
 static const uint64_t save_after_ns = 1000 * 1000 * 1000;
 enum { SAVE_SHARE = 50 };
 
-struct train_flags {
-    const char *network, *data; /* positional */
-    struct prony_options options;
-    struct prony_course course;
-    struct prony_data_options data_options;
-    double memory;
-    const char *until, *out, *curve, *store, *unit, *shape;
-    bool numbers, classes, drop_rows;
-};
-
 /* What is needed while it runs. */
 struct training {
     const struct train_flags *flags;
+    const struct worker *worker;
     struct prony *network;
     const struct prony_data *data;
     struct prony_progress progress;
@@ -48,62 +44,6 @@ struct training {
     uint64_t began_ns, saved_ns, saving_ns; /* saving: what the last save took */
     int64_t samples;                        /* since it began */
 };
-
-/* Is it one of the settings that a training keeps from its beginning to its end? */
-static bool is_kept(const char *name)
-{
-    static const char *const names[] = {
-#define PRONY_LEARNS(type, name, low, high, otherwise, meaning, help) #name,
-#define PRONY_COURSE(type, name, key, usual, low, high, otherwise, meaning, help) #name,
-#define PRONY_SPOKEN(name, meaning, help) #name,
-#include "prony_settings.def"
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (text_equal(name, names[i]))
-            return !text_equal(name, "epochs");
-    return false;
-}
-
-/* "accuracy=0.95" or "loss=0.1" */
-static enum status read_goal(struct train_flags *flags)
-{
-    static const char accuracy[] = "accuracy=", loss[] = "loss=";
-    struct prony_course *course = &flags->course;
-    const char *until = flags->until;
-    bool sound = false;
-    if (text_starts(until, accuracy))
-        sound = text_to_real(until + strlen(accuracy), &course->until_accuracy) &&
-                course->until_accuracy > 0 && course->until_accuracy <= 1;
-    else if (text_starts(until, loss))
-        sound = text_to_real(until + strlen(loss), &course->until_loss) && course->until_loss > 0;
-    if (!sound)
-        FAIL(STATUS_INPUT, "--until: found '%s', expected accuracy=A (0 to 1) or loss=L (above 0)",
-             until);
-    return STATUS_OK;
-}
-
-static enum status check_flags(const struct cli *cli, struct train_flags *flags)
-{
-    struct prony_course *course = &flags->course;
-    const struct arg *arg;
-    for (size_t i = 0; course->resume && (arg = args_at(cli->args, i)); i++)
-        if ((cli->found.given & (uint64_t)1 << i) && is_kept(arg->name))
-            FAIL(STATUS_INPUT,
-                 "--%s cannot be given with --resume: a resumed training goes on as it began",
-                 arg->name);
-    if (args_given(cli->args, &cli->found, "label") && args_given(cli->args, &cli->found, "target"))
-        FAIL(STATUS_INPUT, "found --label and --target, expected one of them: they are the same");
-    if (flags->until)
-        TRY(read_goal(flags));
-    if ((flags->until || course->patience) && course->validate == 0)
-        course->validate = 0.1;
-    if (course->validate + course->test >= 1)
-        FAIL(STATUS_INPUT,
-             "--validate %g and --test %g leave no rows to learn from, expected them together "
-             "below 1",
-             course->validate, course->test);
-    return STATUS_OK;
-}
 
 static void add_score(struct text *out, const struct prony_score *score)
 {
@@ -235,54 +175,23 @@ static bool save_is_due(const struct training *training)
            since > SAVE_SHARE * training->saving_ns;
 }
 
-static void add_flag(struct text *out, const char *flag, const char *value)
-{
-    if (!value)
-        return;
-    text_printf(out, " --%s ", flag);
-    text_add_word(out, value);
-}
-
-/* The flags that say how data is read and where it is computed: another backend would not end with
- * the same bits. */
-static void add_how(const struct train_flags *flags, struct text *out)
-{
-    const struct prony_data_options *data = &flags->data_options;
-    const struct prony_options *options = &flags->options;
-    add_flag(out, "label", data->label);
-    add_flag(out, "labels", data->labels);
-    add_flag(out, "drop", data->drop);
-    add_flag(out, "encode", data->encode);
-    add_flag(out, "fill", data->fill);
-    text_add(out, flags->drop_rows ? " --drop-rows" : "");
-    text_add(out, flags->numbers ? " --numbers" : "");
-    text_add(out, flags->classes ? " --classes" : "");
-    if (flags->memory > 0)
-        text_printf(out, " --memory %g", flags->memory);
-    add_flag(out, "backend", options->backend);
-    if (options->threads)
-        text_printf(out, " --threads %d", options->threads);
-    add_flag(out, "precision", options->precision);
-}
-
 static enum status stop(struct training *training)
 {
     const struct train_flags *flags = training->flags;
     int64_t epoch = training->progress.epoch;
     progress_end(&training->bar);
     TRY(draw(training));
+    TRY(orders_give(training->worker->comm, ORDER_STOP, 0));
     if (!flags->out)
         FAIL(STATUS_INTERRUPTED, "interrupted after epoch %" PRId64 "; nothing saved (--out FILE)",
              epoch);
     TRY(save(training));
-    struct text how = {0}; /* what the data was read with must be said again */
-    add_how(flags, &how);
-    enum status status = status_fail(
-        STATUS_INTERRUPTED, __FILE__, __LINE__,
-        "interrupted after epoch %" PRId64 "; saved. To go on: prony train %s %s%s --resume %s "
-        "--out %s",
-        epoch, flags->network, flags->data, text_of(&how), flags->out, flags->out);
-    text_free(&how);
+    struct text command = {0};
+    train_flags_resume(flags, &command);
+    enum status status = status_fail(STATUS_INTERRUPTED, __FILE__, __LINE__,
+                                     "interrupted after epoch %" PRId64 "; saved. To go on: %s",
+                                     epoch, text_of(&command));
+    text_free(&command);
     return status;
 }
 
@@ -293,6 +202,7 @@ static enum status run_slice(struct training *training, int64_t *steps, bool *ep
     const struct prony_progress before = *progress;
     uint64_t start = clock_ns();
     training->stage = before.stage; /* progress->stage may already be the next one */
+    TRY(orders_give(training->worker->comm, ORDER_RUN, *steps));
     TRY(prony_run(training->network, *steps, progress));
     uint64_t elapsed = clock_ns() - start;
     *epoch_done = progress->epoch > before.epoch;
@@ -311,10 +221,12 @@ static enum status run(struct training *training)
     progress_begin(&training->bar);
     while (!training->progress.finished) {
         bool epoch_done;
-        if (cli_interrupted())
+        if (worker_stopped(training->worker))
             return stop(training);
-        if (screen_reader_left() && !training->flags->out)
-            return cli_flush(); /* nobody will know what it learnt */
+        if (screen_reader_left() && !training->flags->out) { /* nobody will know what it learnt */
+            TRY(orders_give(training->worker->comm, ORDER_STOP, 0));
+            return cli_flush();
+        }
         TRY(run_slice(training, &steps, &epoch_done));
         show(training, epoch_done);
         if (epoch_done)
@@ -356,6 +268,7 @@ static enum status finish(struct training *training)
     if (progress->best_epoch)
         printf("best after epoch %" PRId64 ": held-out loss %.4g\n", progress->best_epoch,
                progress->best_loss);
+    TRY(orders_give(training->worker->comm, ORDER_TEST, 0));
     TRY(prony_end(training->network, &test));
     if (training->flags->out) {
         TRY(save(training));
@@ -392,6 +305,9 @@ static void introduce(const struct training *training)
     text_free(&rows);
     printf("backend %s, batch %d, rate %g, seed %" PRIu64 "\n", prony_backend(training->network),
            progress->batch, progress->rate, progress->seed);
+    if (training->worker->size > 1)
+        printf("%d workers, %d %s each, data parallel\n", training->worker->size,
+               flags->options.threads, flags->options.threads == 1 ? "thread" : "threads");
     if (progress->epoch || progress->step)
         printf("resumed after epoch %" PRId64 ", step %" PRId64 "\n", progress->epoch,
                progress->step);
@@ -439,12 +355,16 @@ static enum status check_outs(const struct train_flags *flags)
 }
 
 static enum status train(const struct cli *cli, const struct train_flags *flags,
-                         struct prony *network, struct prony_data *data)
+                         const struct worker *worker, struct prony *network,
+                         struct prony_data *data)
 {
-    struct training training = {.flags = flags, .network = network, .data = data};
+    struct training training = {.flags = flags, .worker = worker, .network = network, .data = data};
     enum status status;
-    TRY(check_outs(flags));
+    if (worker->rank == 0)
+        TRY(check_outs(flags));
     TRY(prony_begin(network, data, &flags->course));
+    if (worker->rank > 0)
+        return orders_follow(worker->comm, network);
     TRY(prony_run(network, 0, &training.progress));
     introduce(&training);
     advise(cli, &training);
@@ -492,22 +412,25 @@ static enum status choose_network(const struct cli *cli, struct train_flags *fla
     return STATUS_OK;
 }
 
-static enum status run_train(struct cli *cli, void *given)
+/* What a worker is given. */
+struct work {
+    struct cli *cli;
+    struct train_flags *flags;
+};
+
+/* What one worker does, or the only one. */
+static enum status run_worker(const struct worker *worker, void *context)
 {
-    struct train_flags *flags = given;
+    const struct work *work = context;
+    const struct cli *cli = work->cli;
+    struct train_flags *flags = work->flags;
     struct prony *network = NULL;
     struct prony_data *data = NULL;
-    enum status status;
-    TRY(cli_shape(cli, flags->shape));
-    flags->network = cli->found.positional[0];
-    flags->data = cli->found.positional[1];
-    flags->data_options.numbers = flags->numbers;
-    flags->data_options.classes = flags->classes;
-    flags->data_options.drop_rows = flags->drop_rows;
-    flags->data_options.memory_bytes = (uint64_t)(flags->memory * 1e6);
-    TRY(check_flags(cli, flags));
-    TRY(cli_unit(cli, flags->unit, &flags->options.backend));
+    enum status status = STATUS_OK;
     const bool automatic = text_equal(flags->network, "mlp:auto");
+    if (worker->size > 1 && !flags->options.threads)
+        flags->options.threads = worker_threads(worker->local);
+    flags->shared_threads = worker->size > 1 && !args_given(cli->args, &cli->found, "threads");
     if (!automatic)
         TRY_OR(done, prony_open(flags->network, &flags->options, &network));
     TRY_OR(done, prony_data_open(flags->data, &flags->data_options, &data));
@@ -516,11 +439,45 @@ static enum status run_train(struct cli *cli, void *given)
         TRY_OR(done, choose_network(cli, flags, data));
         TRY_OR(done, prony_open(flags->network, &flags->options, &network));
     }
-    status = train(cli, flags, network, data);
+    prony_set_comm(network, worker->comm, flags->sync_norm);
+    status = train(cli, flags, worker, network, data);
 done:
     prony_close(network);
     prony_data_close(data);
     return status;
+}
+
+/* A worker that was lost took the others with it, but not what was saved. */
+static enum status tell_lost(const struct train_flags *flags, enum status status)
+{
+    struct text command = {0};
+    char why[400];
+    if ((status != STATUS_DEVICE && status != STATUS_TIMEOUT) || flags->workers < 2 ||
+        !flags->out || access(flags->out, R_OK) != 0)
+        return status;
+    snprintf(why, sizeof why, "%s", status_message());
+    train_flags_resume(flags, &command);
+    status_fail(status, __FILE__, __LINE__, "%s. To go on from what was saved: %s", why,
+                text_of(&command));
+    text_free(&command);
+    return status;
+}
+
+static enum status run_train(struct cli *cli, void *given)
+{
+    struct train_flags *flags = given;
+    struct work work = {cli, flags};
+    TRY(cli_shape(cli, flags->shape));
+    flags->network = cli->found.positional[0];
+    flags->data = cli->found.positional[1];
+    flags->data_options.numbers = flags->numbers;
+    flags->data_options.classes = flags->classes;
+    flags->data_options.drop_rows = flags->drop_rows;
+    flags->data_options.memory_bytes = (uint64_t)(flags->memory * 1e6);
+    TRY(train_flags_check(cli, flags));
+    TRY(cli_unit(cli, flags->unit, &flags->options.backend));
+    return tell_lost(
+        flags, workers_run(cli->folder, flags->workers, flags->worker_patience, run_worker, &work));
 }
 
 #define AT(field) ARG(struct train_flags, field)
@@ -540,22 +497,28 @@ static const struct arg rows[] = {
     {CLI_MEMORY(struct train_flags)},
     {AT(numbers), NULL, "labels are numbers, even if they look like classes"},
     {AT(classes), NULL, "labels are classes, even if they look like numbers"},
-    {ARG_NAMED("drop", struct train_flags, data_options.drop), "COLUMN,…", "of CSV, left out"},
+    {ARG_NAMED("drop", struct train_flags, data_options.drop), "COLUMN,…",
+     "columns of CSV to leave out"},
     {ARG_NAMED("encode", struct train_flags, data_options.encode), "COLUMN,…",
-     "of CSV, texts: COLUMN=onehot or =code says how (by their number)"},
+     "text columns of CSV; COLUMN=onehot or COLUMN=code says how (by the number of texts)"},
     {ARG_NAMED("fill", struct train_flags, data_options.fill), "VALUE",
-     "mean, median, zero or a number where one is missing in CSV"},
+     "fill gaps of CSV: mean, median, zero or a number"},
     {ARG_NAMED("drop-rows", struct train_flags, drop_rows), NULL,
-     "rows of CSV with missing values are left out"},
+     "leave out rows of CSV that have gaps"},
     {CLI_BACKEND(struct train_flags)},
     {CLI_UNIT(struct train_flags)},
     {CLI_THREADS(struct train_flags)},
     {CLI_PRECISION(struct train_flags)},
-    {AT(out), "FILE", "where the trained network is saved"},
-    {AT(curve), "FILE.svg", "the loss of every epoch as a picture"},
-    {AT(store), "FILE", "the store whose guide shows how it goes, live"},
-    {ARG_NAMED("resume", struct train_flags, course.resume), "FILE",
-     "goes on with a saved training"},
+    {AT(workers), "N", "share every batch among N processes here (1; under mpirun its ranks)",
+     ARG_FROM(1, 256)},
+    {ARG_NAMED("sync-norm", struct train_flags, sync_norm), NULL,
+     "let batch_norm see the batch of all workers, not each its own"},
+    {ARG_NAMED("worker-patience", struct train_flags, worker_patience), "SECONDS",
+     "end all when a worker does not answer for so long (60)", ARG_FROM(0.1, 1e6)},
+    {AT(out), "FILE", "save the trained network to this file"},
+    {AT(curve), "FILE.svg", "draw the loss of every epoch into this SVG"},
+    {AT(store), "FILE", "show the training live in the guide of this store"},
+    {ARG_NAMED("resume", struct train_flags, course.resume), "FILE", "go on with a saved training"},
     {CLI_SHAPE(struct train_flags)},
     ARG_END,
 };
@@ -575,8 +538,10 @@ const struct command cmd_train = {
                  "prony train words.net tokens.csv --label 9..16\n"
                  "prony train mlp:64-16-64 digits --recipe autoencoder\n"
                  "prony train vae.net rows.csv --label none\n"
-                 "prony train lenet mnist --until accuracy=0.985 --out lenet.safetensors\n",
-             .often = "epochs batch rate optimiser target fill drop until threads out resume",
+                 "prony train lenet mnist --until accuracy=0.985 --out lenet.safetensors\n"
+                 "prony train lenet mnist --batch 64 --workers 2 --out lenet.safetensors\n",
+             .often =
+                 "epochs batch rate optimiser target fill drop until threads workers out resume",
              .lists = {{rows, 0}},
              .least = 2,
              .most = 2},

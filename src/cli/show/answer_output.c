@@ -55,7 +55,7 @@ enum status answer_overview(const struct overview *overview, const char *store_f
 {
     static const char none[] = "There is no result yet. To measure for a minute:";
     static const char unknown[] =
-        "Nothing can be said of these results yet: they are too few, or nobody checked them.";
+        "These results carry no sentence yet: they are too few, or were not checked.";
     struct text text = {0};
     if (!*overview->machine.server) {
         text_printf(&text, "%s\n    prony suite demo%s\n", none, store_flag);

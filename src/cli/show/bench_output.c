@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "bench/sweep/crossover.h"
 #include "cli/commands.h"
+#include "cli/explain/explained.h"
 #include "cli/gate.h"
 #include "cli/screen.h"
-#include "cli/show/explained.h"
 #include "record/tables/ingestion_table.h"
 #include "record/tables/tests_table.h"
 #include "store/store.h"
@@ -340,7 +340,7 @@ enum status bench_output_done(struct bench_output *output, struct done *done, st
         if (status == STATUS_OK && output->opened)
             status = store_catch_up(output->opened, output->file, &text);
         if (status == STATUS_INPUT)
-            status = status_prefix(status, "--out: records are added to records only");
+            status = status_prefix(status, "--out: found a file of another kind, expected records");
         text_free(&text);
     }
     held.in_file = false;

@@ -120,16 +120,15 @@ void show_record_marks(struct show_table *table, const struct record *record, st
     }
     if (record_slow_hour(record)) {
         text_printf(&notes,
-                    "memory gave %.0f %% less than at its best, %.3g of %.3g GB/s: the limit is "
-                    "that of this run",
+                    "memory gave %.0f %% less than at its best, %.3g of %.3g GB/s; the limit uses "
+                    "the lower rate",
                     100 * (1 - now / best), now * 1e-9, best * 1e-9);
         text_add(out, show_table_mark(table, text_of(&notes)));
         text_clear(&notes);
     }
     if (record->handicap) {
         text_printf(&notes,
-                    "handicapped: %s; it does not run as its users run it, and nothing is "
-                    "concluded from it",
+                    "handicapped: %s; its users would run it faster, so no finding rests on it",
                     record->handicap);
         text_add(out, show_table_mark(table, text_of(&notes)));
     }

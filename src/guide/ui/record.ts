@@ -157,7 +157,7 @@ export function recordSections(
       : element(
           "p",
           { className: "warning" },
-          sentence(`handicapped: ${record.handicap}. It did not run as its users run it, and nothing is concluded from it.`),
+          sentence(`handicapped: ${record.handicap}. Its users would run it faster, so no finding rests on it.`),
         ),
     command
       ? group("Repeat it", commandLine(command))

@@ -75,7 +75,7 @@ function histogram(bins: Bin[], scale: Scale): HTMLElement {
     }),
     listing: {
       id: "histogram-table",
-      caption: "How many samples lie within which times",
+      caption: "Number of samples by time",
       columns: [
         {
           key: "from",

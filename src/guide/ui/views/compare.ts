@@ -134,7 +134,7 @@ function question(state: State, ofA: Values, ofB: Values, catalogue: Catalogue, 
     element(
       "table",
       { className: "question" },
-      element("caption", { className: "unseen" }, "What A and B are"),
+      element("caption", { className: "unseen" }, "Definitions of A and B"),
       element(
         "thead",
         {},
@@ -190,7 +190,7 @@ function summaryLine({ summary }: Comparison): Child[] {
       ? element(
           "p",
           { className: "hint" },
-          `Left out as handicapped, since they did not run as their users run them: ${many(handicapped, "result")}.`,
+          `Left out as handicapped, since their users would run them faster: ${many(handicapped, "result")}.`,
         )
       : null,
   ];
@@ -353,7 +353,7 @@ export const compare: View = {
             "p",
             {},
             comparison
-              ? `No configuration of A has one of B that is alike in all else: ${many(comparison.summary.only_a, "configuration")} of A and ${comparison.summary.only_b} of B are alone. Let them differ in more, or choose other values.`
+              ? `No configuration of A has a match in B: ${many(comparison.summary.only_a, "configuration")} of A and ${comparison.summary.only_b} of B are alone. Let them differ in more axes, or choose other values.`
               : "There is nothing to compare yet: no two results differ in framework, backend, machine, commit, threads or model.",
           ),
         ),

@@ -104,7 +104,7 @@ function nothing(state: State, answered: Answered): HTMLElement {
       element(
         "p",
         {},
-        "Efficiency is the speed-up for each thread, worker or node added, so one of these must tell a point from its baseline: put it on x, or group by it.",
+        "Efficiency is the speed-up for each thread, worker or node added. Put one of these on x, or group by it.",
       ),
     );
   if (answered.points.length > 0)

@@ -33,7 +33,7 @@ function groupField(catalogue: Catalogue, values: Values, state: State, change: 
     .map((axis) => axis.key)
     .filter((axis) => axis !== state.x && ((values[axis]?.length ?? 0) > 1 || state.group.includes(axis)));
   if (axes.length === 0)
-    return element("p", { className: "hint" }, "Every result is alike in what could tell them apart.");
+    return element("p", { className: "hint" }, "All results have the same values on every axis.");
   const toggle = (axis: string) =>
     change((now) => ({ group: toggled(now.group, axis).slice(-roomFor(now.facet)) }));
   const first = axes.filter(

@@ -8,11 +8,11 @@ import { glossary } from "../terms";
 const READING: [string, string][] = [
   [
     "of the limit",
-    "What share of this machine's measured best a result reached. 100 % cannot be beaten here.",
+    "The share of this machine's measured best that a result reached. No program can pass 100 % here.",
   ],
   ["± 2 %", "The true time lies this close to the figure, 95 times in 100."],
   ["correct", "The outputs were compared with a slow, simple reference and agree."],
-  ["hollow marks", "Outputs that nobody checked: the time is real, the result may be wrong."],
+  ["hollow marks", "The outputs were not checked: the time is real, the result may be wrong."],
 ];
 
 function listOf(terms: Term[], chosen: string | null): HTMLElement {

@@ -125,15 +125,15 @@ function calibrationCard(machine: Machine, asked: Asked): HTMLElement {
       element(
         "p",
         {},
-        "What this machine can do at best has not been filed, so there is no curve and no roofline. On that machine:",
+        "This store has no calibration of this machine, so there is no curve and no roofline. On that machine:",
       ),
       commandLine("prony machine --calibrate"),
-      element("p", {}, "Whatever is measured there next files it:"),
+      element("p", {}, "The next bench there files it:"),
       benchLine("small", asked.status),
     );
   return plotCard<Ceiling>({
     key: "calibration",
-    title: "What memory delivers, by working set",
+    title: "Memory rate by working set",
     subtitle: `The best bursts seen. At most: ${peaksText(ceilings)}`,
     tools:
       sizes.length > 1

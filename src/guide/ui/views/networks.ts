@@ -248,7 +248,7 @@ async function onePage(model: string, entry: NetworkEntry | undefined, asked: As
         `${model} has not been explained`,
         ...(isOpened(entry)
           ? [
-              element("p", {}, "What it is made of is not in this store. File that beside its results:"),
+              element("p", {}, "This store does not have its layers. Add them beside its results:"),
               explainCommand(model, asked.status),
             ]
           : [
@@ -256,8 +256,8 @@ async function onePage(model: string, entry: NetworkEntry | undefined, asked: As
                 "p",
                 {},
                 entry
-                  ? "Its results are of another program, so prony cannot explain it."
-                  : "This store has nothing of it.",
+                  ? "Its results come from another program, so prony cannot explain it."
+                  : "This store has no result of it.",
               ),
             ]),
       ),
@@ -359,7 +359,7 @@ export const networks: View = {
               element(
                 "p",
                 {},
-                "Of a network that was explained, its page shows the layers, the work and the memory:",
+                "A page of an explained network shows its layers, work and memory:",
               ),
               explainCommand(silent.model, asked.status),
             )

@@ -274,7 +274,7 @@ function keysOf(sheet: Sheet): Child[] {
       : null,
     sheet.points.some((point) => point.handicap !== null)
       ? hint(
-          `${HANDICAPPED} Handicapped: it did not run as its users run it, and nothing is concluded from it. The table says why.`,
+          `${HANDICAPPED} Handicapped: its users would run it faster, so no finding rests on it. The table says why.`,
         )
       : null,
   ];

@@ -29,7 +29,7 @@ const IMPLEMENTATION = "framework,backend"; // one colour for each of these toge
 const MOST = 2000; // points the server sends
 
 const ROOFS_KEY =
-  "Slopes: bandwidth from the fastest cache (solid) and from the largest working set (dashed); a result above a dashed slope was served from a cache. Flat: the most FLOP/s, on a CPU in fp32. ";
+  "Slopes: bandwidth of the fastest cache (solid) and of main memory (dashed). A result above a dashed slope was served from a cache. Flat: the most FLOP/s, on a CPU in fp32. ";
 
 const columns: Column<RooflinePoint>[] = [
   {
@@ -190,7 +190,7 @@ export const roofline: View = {
               element(
                 "p",
                 {},
-                "No result here says how many FLOP and bytes its task needs. Those that prony bench measures do:",
+                "No result here has the FLOP and bytes of its task. Results of prony bench have them:",
               ),
               benchLine("large --batch 1,10,64", asked.status),
             ),

@@ -106,7 +106,7 @@ function scalingCard(found: Scaling, y: string, show: string, filters: Filters, 
     level: "h1",
     title: `${show === "efficiency" ? "Efficiency" : "Speed-up"} over ${label(found.over)}`,
     constants: constantsOf(found, filters),
-    subtitle: `of ${label(y)}, each series against its own least number of ${label(found.over)}`,
+    subtitle: `${label(y)}: each series against its own least number of ${label(found.over)}`,
     filters: `Filters: ${filterWords(filters) || "none"}`,
     source: `Source: prony ${asked.status.version}`,
     tools: [

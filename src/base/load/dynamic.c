@@ -1,5 +1,5 @@
 /* dynamic.c: see dynamic.h. */
-#include "base/dynamic.h"
+#include "base/load/dynamic.h"
 
 #include <dlfcn.h>
 #include <string.h>

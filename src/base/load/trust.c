@@ -1,5 +1,5 @@
 /* trust.c: see trust.h. */
-#include "base/trust.h"
+#include "base/load/trust.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,15 +26,13 @@ static enum status check_one(const char *path)
     bool group = (info.st_mode & S_IWGRP) && info.st_gid != 0 && info.st_gid != getegid();
     if (!is_trusted_owner(info.st_uid))
         FAIL(STATUS_INPUT,
-             "%s belongs to user %u, expected root, you (%u) or whom this program belongs to: copy "
-             "it, or chown it, so that nobody else decides what you run",
+             "%s belongs to user %u, who decides what you run; expected root, you (%u) or the "
+             "owner of prony: copy or chown it",
              path, (unsigned)info.st_uid, (unsigned)geteuid());
     if (!sticky && ((info.st_mode & S_IWOTH) || group))
-        FAIL(
-            STATUS_INPUT,
-            "%s (of user %u, mode %04o) may be written by others: chmod %s it, so that nobody else "
-            "decides what you run",
-            path, (unsigned)info.st_uid, (unsigned)(info.st_mode & 07777), group ? "go-w" : "o-w");
+        FAIL(STATUS_INPUT,
+             "%s (user %u, mode %04o): others may write it and decide what you run: chmod %s it",
+             path, (unsigned)info.st_uid, (unsigned)(info.st_mode & 07777), group ? "go-w" : "o-w");
     return STATUS_OK;
 }
 

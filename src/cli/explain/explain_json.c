@@ -1,6 +1,6 @@
 /* explain_json.c: programs as a record of kind "network": one line that holds all of it. Its keys
  * are described in docs/explain.md. */
-#include "cli/show/explained.h"
+#include "cli/explain/explained.h"
 #include "record/record.h"
 
 #include <inttypes.h>

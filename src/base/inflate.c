@@ -3,7 +3,7 @@
  * Codes are looked up whole: a table of 2^15 entries, indexed by the next bits of the input, holds
  * the symbol and the length of the code that stands there. A table is filled once per block, which
  * is cheap beside what a block holds. */
-#include "data/inflate.h"
+#include "base/inflate.h"
 
 #include "base/memory.h"
 
@@ -17,6 +17,7 @@ enum {
     LENGTH_CODES = 19,
     END_OF_BLOCK = 256,
     TRAILER_BYTES = 8,
+    WINDOW = 1 << 15, /* the longest distance */
 };
 
 struct huffman {
@@ -33,6 +34,12 @@ struct inflate {
     size_t out_length, out_room, limit;
     inflate_look *look; /* NULL once it was asked */
     size_t member; /* where the current member's output begins: distances do not reach before */
+    inflate_sink *sink; /* NULL: all of the output is kept */
+    void *context;
+    size_t sent, summed;    /* bytes of `out` that were handed on; that `crc` holds */
+    uint32_t crc;           /* of the member so far … */
+    uint64_t member_length; /* … and its length */
+    uint32_t crc_table[256];
     struct huffman literals, distances;
 };
 
@@ -110,8 +117,34 @@ static enum status take_symbol(struct inflate *state, const struct huffman *huff
 }
 
 /* Room for `count` more bytes and a NUL. */
+static void sum_up(struct inflate *state)
+{
+    uint32_t crc = ~state->crc;
+    for (size_t i = state->summed; i < state->out_length; i++)
+        crc = crc >> 8 ^ state->crc_table[(crc ^ state->out[i]) & 0xFF];
+    state->crc = ~crc;
+    state->member_length += state->out_length - state->summed;
+    state->summed = state->out_length;
+}
+
+/* Hands on what is new, and keeps as much as a distance can reach. */
+static enum status hand_on(struct inflate *state)
+{
+    size_t keep = state->out_length < WINDOW ? state->out_length : WINDOW;
+    size_t gone = state->out_length - keep;
+    sum_up(state);
+    TRY(state->sink(state->context, (const char *)state->out + state->sent,
+                    state->out_length - state->sent));
+    memmove(state->out, state->out + gone, keep);
+    state->member -= state->member < gone ? state->member : gone;
+    state->out_length = state->sent = state->summed = keep;
+    return STATUS_OK;
+}
+
 static enum status make_room(struct inflate *state, size_t count)
 {
+    if (state->sink && state->out_length - state->sent + count > INFLATE_PIECE)
+        TRY(hand_on(state));
     if (state->look && state->out_length >= INFLATE_BEGIN) {
         TRY(state->look(state->name, state->out, state->out_length, &state->limit));
         state->look = NULL;
@@ -278,17 +311,14 @@ static enum status unpack_blocks(struct inflate *state)
     return STATUS_OK;
 }
 
-static uint32_t checksum(const unsigned char *bytes, size_t length)
+static void make_crc_table(struct inflate *state)
 {
-    uint32_t table[256], crc = 0xFFFFFFFFu;
     for (uint32_t i = 0; i < 256; i++) {
-        table[i] = i;
+        state->crc_table[i] = i;
         for (int bit = 0; bit < 8; bit++)
-            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xEDB88320u : 0);
+            state->crc_table[i] =
+                state->crc_table[i] >> 1 ^ (state->crc_table[i] & 1 ? 0xEDB88320u : 0);
     }
-    for (size_t i = 0; i < length; i++)
-        crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 0xFF];
-    return ~crc;
 }
 
 static uint32_t read_u32(const unsigned char *bytes)
@@ -339,19 +369,20 @@ static enum status skip_header(struct inflate *state)
 
 static enum status unpack_member(struct inflate *state)
 {
-    state->member = state->out_length;
+    state->member = state->summed = state->out_length;
+    state->crc = 0;
+    state->member_length = 0;
     TRY(skip_header(state));
     TRY(unpack_blocks(state));
     const unsigned char *trailer = state->in + state->in_next;
     TRY(skip_bytes(state, TRAILER_BYTES));
-    size_t length = state->out_length - state->member;
-    uint32_t crc = length ? checksum(state->out + state->member, length) : 0;
-    if (crc != read_u32(trailer))
+    sum_up(state);
+    if (state->crc != read_u32(trailer))
         FAIL(STATUS_INPUT, "%s: found the checksum %08x, expected %08x: the file is damaged",
-             state->name, crc, read_u32(trailer));
-    if ((uint32_t)length != read_u32(trailer + 4))
-        FAIL(STATUS_INPUT, "%s: found %zu bytes when unpacked, expected %u", state->name, length,
-             read_u32(trailer + 4));
+             state->name, state->crc, read_u32(trailer));
+    if ((uint32_t)state->member_length != read_u32(trailer + 4))
+        FAIL(STATUS_INPUT, "%s: found %llu bytes when unpacked, expected %u", state->name,
+             (unsigned long long)state->member_length, read_u32(trailer + 4));
     return STATUS_OK;
 }
 
@@ -360,22 +391,28 @@ bool inflate_is_gzip(const void *bytes, size_t length)
     return length >= 2 && !memcmp(bytes, "\x1F\x8B", 2);
 }
 
+/* `state` is zeroed but for what says where the output goes. */
+static enum status unpack(struct inflate *state, const char *name, const void *bytes, size_t length)
+{
+    enum status status;
+    state->name = name;
+    state->in = bytes;
+    state->in_length = length;
+    make_crc_table(state);
+    do
+        status = unpack_member(state);
+    while (status == STATUS_OK && state->in_next < length);
+    return status == STATUS_OK ? make_room(state, 0) : status;
+}
+
 enum status inflate_gzip(const char *name, const void *bytes, size_t length, size_t limit,
                          inflate_look *look, unsigned char **out, size_t *out_length)
 {
     struct inflate *state;
-    enum status status;
     NEED(state = mem_alloc(sizeof *state));
-    state->name = name;
-    state->in = bytes;
-    state->in_length = length;
     state->limit = limit;
     state->look = look;
-    do
-        status = unpack_member(state);
-    while (status == STATUS_OK && state->in_next < length);
-    if (status == STATUS_OK)
-        status = make_room(state, 0);
+    enum status status = unpack(state, name, bytes, length);
     if (status == STATUS_OK) {
         state->out[state->out_length] = 0;
         *out = state->out;
@@ -383,6 +420,22 @@ enum status inflate_gzip(const char *name, const void *bytes, size_t length, siz
     } else {
         mem_free(state->out);
     }
+    mem_free(state);
+    return status;
+}
+
+enum status inflate_pieces(const char *name, const void *bytes, size_t length, inflate_sink *sink,
+                           void *context)
+{
+    struct inflate *state;
+    NEED(state = mem_alloc(sizeof *state));
+    state->limit = SIZE_MAX - 1;
+    state->sink = sink;
+    state->context = context;
+    enum status status = unpack(state, name, bytes, length);
+    if (status == STATUS_OK)
+        status = hand_on(state);
+    mem_free(state->out);
     mem_free(state);
     return status;
 }

@@ -1,7 +1,7 @@
 /* dynamic.h: libraries that are loaded when they are first needed, so that the program itself needs
  * libc only. */
-#ifndef PRONY_BASE_DYNAMIC_H
-#define PRONY_BASE_DYNAMIC_H
+#ifndef PRONY_BASE_LOAD_DYNAMIC_H
+#define PRONY_BASE_LOAD_DYNAMIC_H
 
 #include "base/status.h"
 

@@ -1,6 +1,6 @@
 /* explain_text.c: a program as a table that fits its reader: an op a row, then sums, memory, and
  * the three largest costs. */
-#include "cli/show/explained.h"
+#include "cli/explain/explained.h"
 #include "cli/show/top_costs.h"
 #include "cli/table/show_figure.h"
 #include "cli/table/show_table.h"
@@ -140,7 +140,7 @@ static void print_way(const struct explained *explained, int32_t launches, struc
                     stays ? "one launch answers all calls that follow each other"
                           : ways[explained->answering]);
     else if (explained->plan && explained->program->whole)
-        text_add(out, "op by op: what runs its steps whole answers no calls\n");
+        text_add(out, "op by op: the kernel for whole steps answers no calls\n");
 }
 
 static void print_totals(const struct explained *explained, struct text *out)

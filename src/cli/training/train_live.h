@@ -1,7 +1,7 @@
 /* train_live.h: a training that is going on, told to a store, where the guide shows it. Nothing of
  * it stays there: epochs are no results of a bench. */
-#ifndef PRONY_CLI_TRAIN_LIVE_H
-#define PRONY_CLI_TRAIN_LIVE_H
+#ifndef PRONY_CLI_TRAINING_TRAIN_LIVE_H
+#define PRONY_CLI_TRAINING_TRAIN_LIVE_H
 
 #include "base/clock.h"
 #include "base/status.h"

@@ -1,9 +1,9 @@
-/* sqlite.h: the part of SQLite that the store uses, loaded when the first store is opened. So prony
- * is built and measures where SQLite is not installed.
+/* sqlite.h: the part of SQLite that the store and the reader of Nsight's traces use, loaded when
+ * the first file is opened. So prony is built and measures where SQLite is not installed.
  *
  * Names and values are those of sqlite3.h, which need not be there; a test compares them. */
-#ifndef PRONY_STORE_SQLITE_H
-#define PRONY_STORE_SQLITE_H
+#ifndef PRONY_BASE_SQLITE_H
+#define PRONY_BASE_SQLITE_H
 
 #include "base/status.h"
 
@@ -21,8 +21,10 @@ typedef void (*sqlite3_destructor_type)(void *);
 #define SQLITE_NOTADB 26
 #define SQLITE_ROW 100
 #define SQLITE_DONE 101
+#define SQLITE_OPEN_READONLY 0x00000001
 #define SQLITE_OPEN_READWRITE 0x00000002
 #define SQLITE_OPEN_CREATE 0x00000004
+#define SQLITE_OPEN_URI 0x00000040
 #define SQLITE_DBCONFIG_DEFENSIVE 1010
 #define SQLITE_DBCONFIG_TRUSTED_SCHEMA 1017
 #define SQLITE_LIMIT_LENGTH 0
@@ -33,7 +35,7 @@ typedef void (*sqlite3_destructor_type)(void *);
 
 struct sqlite {
 #define CALL(type, name, parameters) type(*name) parameters;
-#include "store/sqlite.def"
+#include "base/load/sqlite.def"
 #undef CALL
 };
 /* sqlite->step(…) is sqlite3_step(…). Valid after sqlite_load. */

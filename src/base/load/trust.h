@@ -5,8 +5,8 @@
  * plugin. Files that others may write are refused; so are those that a group may, unless it is the
  * user's own or root's (a umask of 002 makes such). In a folder with the sticky bit, as /tmp,
  * nobody replaces a file of another. */
-#ifndef PRONY_BASE_TRUST_H
-#define PRONY_BASE_TRUST_H
+#ifndef PRONY_BASE_LOAD_TRUST_H
+#define PRONY_BASE_LOAD_TRUST_H
 
 #include "base/status.h"
 

@@ -17,6 +17,7 @@ struct explained {
     struct recipe_step step;
     struct program *program; /* the one of the step that is shown */
     const char *phase;
+    struct compile_options options;
     enum answering answering;      /* how the backend is asked */
     const struct backend *backend; /* or NULL: nobody was asked, and what is below is empty */
     struct device *device;

@@ -1,7 +1,7 @@
-/* inflate.h: gzip files (RFC 1952) unpacked in memory, by an inflate (RFC 1951) of our own: reading
- * a data set needs libc only. */
-#ifndef PRONY_DATA_INFLATE_H
-#define PRONY_DATA_INFLATE_H
+/* inflate.h: gzip files (RFC 1952) unpacked in memory, or piece by piece, by an inflate (RFC 1951)
+ * of our own: reading a data set or a trace needs libc only. */
+#ifndef PRONY_BASE_INFLATE_H
+#define PRONY_BASE_INFLATE_H
 
 #include "base/status.h"
 
@@ -22,5 +22,12 @@ typedef enum status inflate_look(const char *name, const unsigned char *begin, s
  * `look` may be NULL. */
 enum status inflate_gzip(const char *name, const void *bytes, size_t length, size_t limit,
                          inflate_look *look, unsigned char **out, size_t *out_length);
+
+/* The same for what is larger than memory when it is unpacked: each piece is handed on as it comes
+ * out, of at most INFLATE_PIECE bytes. */
+enum { INFLATE_PIECE = 1 << 20 };
+typedef enum status inflate_sink(void *context, const char *bytes, size_t length);
+enum status inflate_pieces(const char *name, const void *bytes, size_t length, inflate_sink *sink,
+                           void *context);
 
 #endif

@@ -1,5 +1,5 @@
 /* train_live.c: see train_live.h. */
-#include "cli/train_live.h"
+#include "cli/training/train_live.h"
 
 #include "base/log.h"
 #include "cli/store_file.h"

@@ -1,0 +1,165 @@
+/* workers.c: see workers.h. */
+#include "cli/training/workers.h"
+
+#include "base/log.h"
+#include "base/machine/cpu.h"
+#include "cli/commands.h"
+#include "cli/screen.h"
+#include "comm/launcher.h"
+#include "comm/shm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* What the process that starts workers shares with the first of them. */
+struct common {
+    atomic_int stop;    /* it was asked to stop */
+    enum status status; /* how the first ended … */
+    char message[1000]; /* … and why: comms keep less of it */
+};
+
+struct start {
+    worker_main *main;
+    void *context;
+    struct common *common;
+    double patience_s;
+};
+
+static struct common *asked; /* by signals to the process that starts workers */
+
+/* A second signal ends it at once, and its workers with it. */
+static void pass_on(int signal_number)
+{
+    if (atomic_exchange(&asked->stop, 1) && signal_number != SIGHUP)
+        _exit(128 + signal_number);
+}
+
+bool worker_stopped(const struct worker *worker)
+{
+    return cli_interrupted() || (worker->common && atomic_load(&worker->common->stop));
+}
+
+/* Ctrl-C goes to all processes of a terminal: worker 0 decides when all of them stop. */
+static void be_silent(void)
+{
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere >= 0)
+        dup2(nowhere, STDOUT_FILENO);
+    log_to(NULL, NULL, LOG_WARNING);
+    signal(SIGINT, SIG_IGN);
+}
+
+static enum status work(const struct worker *worker, const struct start *start)
+{
+    if (start->patience_s > 0 && worker->comm)
+        worker->comm->patience_ns = (uint64_t)(start->patience_s * 1e9);
+    if (worker->rank > 0)
+        be_silent();
+    enum status status = start->main(worker, start->context);
+    if (worker->rank > 0)
+        return status;
+    screen_status(NULL);
+    return status == STATUS_OK ? cli_flush() : status;
+}
+
+/* The life of a worker that was started here. */
+static enum status work_here(struct comm *comm, void *context)
+{
+    const struct start *start = context;
+    const struct worker worker = {.rank = comm->rank,
+                                  .size = comm->size,
+                                  .local = comm->size,
+                                  .comm = comm,
+                                  .common = start->common};
+    enum status status = work(&worker, start);
+    if (status != STATUS_OK && worker.rank == 0) {
+        start->common->status = status;
+        snprintf(start->common->message, sizeof start->common->message, "%s", status_message());
+    }
+    return status;
+}
+
+static enum status run_here(int count, struct start *start)
+{
+    struct common *common =
+        mmap(NULL, sizeof *common, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (common == MAP_FAILED)
+        FAIL(STATUS_MEMORY, "no memory to share with %d workers: %s", count, strerror(errno));
+    struct sigaction action = {.sa_handler = pass_on}, before[3];
+    const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    asked = start->common = common;
+    for (int i = 0; i < 3; i++)
+        sigaction(signals[i], NULL, &before[i]);
+    for (int i = 0; i < 3; i++)
+        if (before[i].sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+    enum status status = shm_run(count, work_here, start);
+    for (int i = 0; i < 3; i++)
+        sigaction(signals[i], &before[i], NULL);
+    if (status != STATUS_OK && common->status == status)
+        status = status_fail(status, __FILE__, __LINE__, "%s", common->message);
+    munmap(common, sizeof *common);
+    return status;
+}
+
+/* Ranks on this machine, as far as who started them says so. */
+static int count_local(int size)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                        "SLURM_TASKS_PER_NODE"};
+    int local = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names && local < 1; i++)
+        local = getenv(names[i]) ? (int)strtol(getenv(names[i]), NULL, 10) : 0;
+    return local < 1 || local > size ? size : local;
+}
+
+/* One rank of those that somebody else started. What another has failed at, rank 0 tells. */
+static enum status run_there(const char *folder, const struct launcher *launcher,
+                             const struct start *start)
+{
+    struct comm *comm;
+    TRY(launcher_open(folder, launcher, &comm));
+    const struct worker worker = {.rank = comm->rank,
+                                  .size = comm->size,
+                                  .local = count_local(comm->size),
+                                  .comm = comm->size > 1 ? comm : NULL};
+    enum status status = work(&worker, start);
+    const bool told = comm->broken != STATUS_OK && comm->rank > 0;
+    if (status != STATUS_OK)
+        comm_abandon(comm, status);
+    comm_close(comm);
+    if (status != STATUS_OK && told)
+        _exit(1);
+    return status;
+}
+
+enum status workers_run(const char *folder, int count, double patience_s, worker_main *main,
+                        void *context)
+{
+    struct start start = {main, context, NULL, patience_s};
+    const struct worker alone = {.size = 1, .local = 1};
+    struct launcher launcher;
+    if (launcher_found(&launcher) && launcher.size > 1) {
+        if (count)
+            FAIL(STATUS_INPUT,
+                 "%s says that %d ranks were started: leave out --workers, or start prony without "
+                 "it",
+                 launcher.by, launcher.size);
+        return run_there(folder, &launcher, &start);
+    }
+    return count > 1 ? run_here(count, &start) : main(&alone, context);
+}
+
+int worker_threads(int workers)
+{
+    struct cpu cpu;
+    cpu_detect(&cpu);
+    return cpu.cores > workers ? cpu.cores / workers : 1;
+}
