@@ -38,11 +38,18 @@ enum status endpoint_axes(struct call *call)
     for (size_t i = 0; i < METRIC_COUNT; i++) {
         json_object(json);
         call_add_text(json, "key", metrics[i].key);
+        call_add_text(json, "title", metrics[i].title);
+        call_add_text(json, "group", metric_groups[metrics[i].group]);
         call_add_text(json, "unit", metrics[i].unit);
         call_add_text(json, "better", metrics[i].better == METRIC_LOWER ? "lower" : "higher");
         call_add_text(json, "help", metrics[i].help);
         json_end(json);
     }
+    json_end(json);
+    json_key(json, "groups");
+    json_array(json);
+    for (size_t i = 0; i < METRIC_GROUPS; i++)
+        json_add_text(json, metric_groups[i]);
     json_end(json);
     json_key(json, "aggregates");
     json_array(json);

@@ -26,8 +26,14 @@ const char *framework_title(const char *framework)
     return framework;
 }
 
+const char *const metric_groups[METRIC_GROUPS] = {
+#define METRIC_GROUP(key, title) title,
+#include "record/metrics.def"
+};
+
 const struct metric metrics[METRIC_COUNT] = {
-#define METRIC(key, unit, better, shown, value, help) {#key, unit, METRIC_##better, shown, help},
+#define METRIC(key, title, group, unit, better, shown, value, help)                                \
+    {#key, title, METRIC_GROUP_##group, unit, METRIC_##better, shown, help},
 #include "record/metrics.def"
 };
 
@@ -254,7 +260,7 @@ double record_metric(const struct record *record, const struct metric *metric)
 {
     double found = NAN;
     switch ((enum metric_index)(metric - metrics)) {
-#define METRIC(key, unit, better, shown, value, help)                                              \
+#define METRIC(key, title, group, unit, better, shown, value, help)                                \
     case METRIC_##key:                                                                             \
         found = value;                                                                             \
         break;

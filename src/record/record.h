@@ -181,13 +181,21 @@ enum status record_read_whole(const char *name, const char *text, size_t length,
 const char *record_status_name(enum record_status status);
 
 enum metric_better { METRIC_LOWER, METRIC_HIGHER };
+enum metric_group {
+#define METRIC_GROUP(key, title) METRIC_GROUP_##key,
+#include "record/metrics.def"
+    METRIC_GROUPS
+};
+extern const char *const metric_groups[METRIC_GROUPS]; /* their titles, in the order of lists */
 enum metric_index {
-#define METRIC(key, unit, better, shown, value, help) METRIC_##key,
+#define METRIC(key, title, group, unit, better, shown, value, help) METRIC_##key,
 #include "record/metrics.def"
     METRIC_COUNT
 };
 struct metric {
-    const char *key, *unit;
+    const char *key, *title;
+    enum metric_group group;
+    const char *unit;
     enum metric_better better;
     int shown;
     const char *help;

@@ -133,6 +133,19 @@ static const struct json *item(const struct json *array, size_t index)
     return at;
 }
 
+/* What a page needs to offer a metric comes from its row. */
+TEST(metrics_have_titles_and_groups)
+{
+    if (!start())
+        return;
+    const struct json *answer = get("/api/axes", 200);
+    const struct json *metric = item(json_get(answer, "metrics"), METRIC_of_limit);
+    CHECK_EQUAL_TEXT(json_text(metric, "key", ""), "of_limit");
+    CHECK_EQUAL_TEXT(json_text(metric, "title", ""), "share of the limit");
+    CHECK_EQUAL_TEXT(json_text(metric, "group", ""), "limit");
+    CHECK_EQUAL_TEXT(item(json_get(answer, "groups"), METRIC_GROUP_LEARNING)->string, "learning");
+}
+
 TEST(points_beside_a_baseline)
 {
     if (!start())

@@ -11,6 +11,8 @@ export interface Axis {
 
 export interface Metric {
   key: string;
+  title: string; // what people call it
+  group: string; // one of the catalogue's
   unit: string;
   better: "lower" | "higher";
   help: string;
@@ -19,6 +21,7 @@ export interface Metric {
 export interface Catalogue {
   axes: Axis[];
   metrics: Metric[];
+  groups: string[]; // of metrics, in the order of lists
   aggregates: string[];
   frameworks: Record<string, string>; // what people call them, by key
 }

@@ -1,7 +1,7 @@
 // format.ts: figures as people read them. One unit for a whole chart or column, chosen by its middle
 // value, so that figures stand under each other in the same measure.
 
-import type { Value } from "./api";
+import type { Metric, Value } from "./api";
 
 export interface Scale {
   unit: string;
@@ -75,42 +75,24 @@ export function name(value: Value): string {
   return value === null || value === "" ? "not given" : String(value);
 }
 
-// Keys whose words, one after the other, are not what people say.
-const LABELS: Record<string, string> = {
-  server: "machine",
-  machine: "machine by name",
-  time_median: "median time",
-  time_min: "least time",
-  time_mean: "mean time",
-  time_max: "largest time",
-  time_p90: "90th percentile of time",
-  time_p99: "99th percentile of time",
-  time_q1: "first quartile of time",
-  time_q3: "third quartile of time",
-  time_ci_low: "median time, lower end (95 %)",
-  time_ci_high: "median time, upper end (95 %)",
-  time_interval: "uncertainty of the median time",
-  throughput_ci_low: "throughput, lower end (95 %)",
-  throughput_ci_high: "throughput, upper end (95 %)",
-  floor: "limit of time",
-  times_floor: "time as a multiple of the limit",
-  best_times_floor: "least time as a multiple of the limit",
-  times_now: "time as a multiple of the limit in that run",
-  of_limit: "share of the limit",
-  flop_rate: "FLOP rate",
-  byte_rate: "byte rate",
-  cpu_utilisation: "CPU utilisation",
-  gpu_utilisation: "GPU utilisation",
-  gpu_memory: "GPU memory",
-  gpu_power: "GPU power",
-  gpu_clock: "GPU clock",
-  target_time: "time to the target",
-  target_epochs: "epochs to the target",
-};
+// Keys whose words, one after the other, are not what people say; those of metrics come from the server.
+const titles = new Map<string, string>([
+  ["server", "machine"],
+  ["machine", "machine by name"],
+]);
 
-// optimiser → optimiser, unit_name → unit name
+export function learnMetrics(metrics: Metric[]): void {
+  for (const { key, title } of metrics) titles.set(key, title);
+}
+
+// unit_name → unit name
+export function words(key: string): string {
+  return key.replace(/_/g, " ");
+}
+
+// An axis or a metric as people call it.
 export function label(key: string): string {
-  return LABELS[key] ?? key.replace(/_/g, " ");
+  return titles.get(key) ?? words(key);
 }
 
 export function sentence(text: string): string {

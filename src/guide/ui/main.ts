@@ -13,6 +13,7 @@ import {
 import { element, find, refill } from "./dom";
 import { emptyStore } from "./empty";
 import { fillHeader, guideCommand, markView, showGone, showMachines, showStore, skeleton } from "./frame";
+import { learnMetrics } from "./format";
 import { addressOf, changed, HOME, note, type Asked, type Content, type View } from "./page";
 import { drawPlots, resizePlots } from "./plot";
 import { explainPage, followTerms } from "./terms";
@@ -261,7 +262,9 @@ async function fetchFirst(): Promise<[Catalogue, Status]> {
 async function start(): Promise<void> {
   fillHeader(views, drawPlots);
   refill(find("main"), skeleton());
-  const page = new Page(...(await fetchFirst()));
+  const [catalogue, status] = await fetchFirst();
+  learnMetrics(catalogue.metrics);
+  const page = new Page(catalogue, status);
   followLinks(page);
   followTerms();
   addEventListener("popstate", () => void page.show());

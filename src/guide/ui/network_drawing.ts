@@ -4,7 +4,7 @@
 
 import type { Op, Program, Tensor } from "./api";
 import { attributed, drawn } from "./dom";
-import { label, quantity, shapeText } from "./format";
+import { quantity, shapeText, words } from "./format";
 import { layOut, type Item } from "./network_layout";
 
 const BOX = { width: 214, height: 46, across: 20, down: 28, edge: 8, lane: 6 };
@@ -71,7 +71,7 @@ function titleOf({ op, layer, attributes }: Op, made: string): string {
   const given = typeof attributes === "object" && attributes !== null ? attributes : {};
   if (op === "fill") return `${made} = ${given.value}`;
   const told = given.function ?? given.activation ?? "none";
-  const kind = op !== "activate" ? label(op) : told === "none" ? "copy" : String(told);
+  const kind = op !== "activate" ? words(op) : told === "none" ? "copy" : String(told);
   const after = op !== "activate" && told !== "none" ? ` + ${told}` : "";
   if (layer) return `${layer}${after}`;
   return isLoss(op) || !made || made === kind ? kind : `${kind}${after} → ${made}`;

@@ -14,7 +14,7 @@ import {
 } from "../api";
 import { field, select } from "../controls";
 import { attributed, element, type Child } from "../dom";
-import { label, many, quantity, shapeText, shellWord } from "../format";
+import { many, quantity, shapeText, shellWord, words } from "../format";
 import { download, fileName, saveButtons } from "../download";
 import { drawingFile, drawProgram } from "../network_drawing";
 import { card, commandLine, linkTo, note, remark, type Asked, type Content, type View } from "../page";
@@ -168,7 +168,7 @@ function memoryFacts(programs: Program[]): [string, Child][] {
   const most = (bytes: (program: Program) => number) => Math.max(0, ...programs.map(bytes));
   const roles = Object.keys(programs[0]?.memory ?? {});
   return [
-    ...roles.map((role): [string, number] => [ROLES[role] ?? label(role), most(({ memory }) => memory[role] ?? 0)]),
+    ...roles.map((role): [string, number] => [ROLES[role] ?? words(role), most(({ memory }) => memory[role] ?? 0)]),
     ["activations at once", most(({ activation_peak }) => activation_peak)] as [string, number],
     ["without sharing", most(({ activation_unshared }) => activation_unshared)] as [string, number],
   ]

@@ -41,6 +41,7 @@ const PANELS = 12; // charts side by side, at most
 // What is drawn: the figures themselves, or what they are against the baseline.
 function shownAs(points: Point[], y: Metric, show: State["show"]): { points: Point[]; y: Metric } {
   if (show === "figures") return { points, y };
+  const title = show === "speedup" ? "speed-up" : "efficiency";
   const factor = (point: Point) =>
     show === "speedup" ? 1 : (100 * (point.efficiency ?? 0)) / (point.speedup ?? 1);
   const known = points.filter(
@@ -48,7 +49,9 @@ function shownAs(points: Point[], y: Metric, show: State["show"]): { points: Poi
   );
   return {
     y: {
-      key: show === "speedup" ? "speed-up" : "efficiency",
+      key: title,
+      title,
+      group: y.group,
       unit: show === "speedup" ? "x" : "%",
       better: "higher",
       help: `of ${label(y.key)}`,
