@@ -27,6 +27,21 @@ static void inside_after(void *context, int step)
         profile_step(&inside->profiles[p], step > 0);
 }
 
+/* The watched steps as spans, with the time of those that nobody watched. */
+static enum status inside_trace(struct inside *inside, const struct task *task,
+                                const struct network_options *options)
+{
+    char timed[40], command[300];
+    snprintf(command, sizeof command, "%s, %s, batch %d, %s", task->network->name,
+             task->phase == PHASE_TRAINING ? "training" : "inference", task->batch,
+             options->backend->name);
+    TRY(profile_spans(inside->profiles, inside->count, inside->watch.gpu, &inside->trace));
+    snprintf(timed, sizeof timed, "%.0f", inside->time_ns.median);
+    TRY(trace_add_fact(&inside->trace, "unwatched_ns", timed));
+    TRY(trace_add_fact(&inside->trace, "command", command));
+    return trace_finish(&inside->trace, "the watched steps");
+}
+
 static enum status inside_watch(struct inside *inside)
 {
     const struct recipe_step *programs = job_network_step(inside->job);
@@ -112,6 +127,7 @@ enum status inside_look(struct task *task, const struct inside_options *options,
     TRY(inside_time(out, &options->measure, out->watch.gpu));
     TRY(inside_watch(out));
     watch_end(&out->watch);
+    TRY(inside_trace(out, task, &options->network));
     TRY(inside_merged(out));
     const struct yardstick yardstick = {
         .calibration = calibration,
@@ -128,6 +144,7 @@ void inside_close(struct inside *inside)
 {
     for (int32_t p = 0; p < inside->count; p++)
         profile_free(&inside->profiles[p]);
+    trace_free(&inside->trace);
     if (inside->job)
         inside->job->kind->close(inside->job);
     *inside = (struct inside){0};

@@ -27,6 +27,7 @@ struct inside {
     struct watch watch;   /* what else the machine did meanwhile */
     int32_t count;        /* of the programs of a step … */
     struct profile profiles[RECIPE_TURNS]; /* … each with the floors of its ops */
+    struct trace trace;                    /* the watched steps; finished */
 };
 
 /* The task must outlive the result. On failure *out is to be closed too. */

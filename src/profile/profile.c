@@ -65,9 +65,10 @@ void profile_step(struct profile *profile, bool keep)
         profile->step_ns[o] = -1;
     }
     profile->steps += keep;
-    if (!keep || profile->full)
-        profile->event_count = profile->step_start;
-    profile->step_start = profile->event_count;
+    if (keep && !profile->full)
+        profile->step_from[++profile->kept_steps] = profile->event_count;
+    else
+        profile->event_count = profile->step_from[profile->kept_steps];
 }
 
 static int order_of(const void *a, const void *b)

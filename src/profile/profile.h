@@ -9,9 +9,9 @@
 #ifndef PRONY_PROFILE_PROFILE_H
 #define PRONY_PROFILE_PROFILE_H
 
-#include "base/text.h"
 #include "core/observer.h"
 #include "core/program.h"
+#include "trace/trace.h"
 
 enum { PROFILE_STEPS = 200 /* looked at, at most */, PROFILE_EVENTS = 1 << 15 /* kept, at most */ };
 
@@ -27,9 +27,11 @@ struct profile {
     double *taken_ns;              /* [op][PROFILE_STEPS]: what each step took … */
     double *step_ns; /* … and what the step that is running took so far; -1: nothing */
     int32_t steps;
-    struct event *events;           /* of whole steps, in the order in which they ended */
-    size_t event_count, step_start; /* step_start: where the events of the running step begin */
-    bool full;                      /* a step did not fit: no more events are kept */
+    struct event *events; /* of whole steps, in the order in which they ended */
+    size_t event_count;
+    size_t step_from[PROFILE_STEPS + 1]; /* where the events of each kept step begin … */
+    int32_t kept_steps;                  /* … and those of the running step: after so many */
+    bool full;                           /* a step did not fit: no more events are kept */
 };
 
 enum status profile_open(struct profile *profile, const struct program *program);
@@ -45,12 +47,11 @@ void profile_finish(struct profile *profile);
 double profile_part_ns(const struct profile *profile, enum part part);
 double profile_step_ns(const struct profile *profile); /* all parts */
 
-/* The events of a step's programs as Chrome and Perfetto read them: JSON. Each program is a process
- * of its own, from its first event on: their clocks need not have one zero. */
-void profile_trace(const struct profile *profiles, int32_t count, struct text *out);
-/* The ops as KCachegrind and callgrind_annotate read them: a program calls its parts, which call
- * their ops; the cost is in nanoseconds of one step. */
-void profile_callgrind(const struct profile *profiles, int32_t count, const char *creator,
-                       struct text *out);
+/* Adds the kept steps of all programs to a trace that is not finished: a span for each event and a
+ * mark for each step. What passed between steps is cut out: the profile kept its books then. So
+ * are steps of more than 1.5 × the median: something else had the core. `gpu`: events are kernels
+ * of a GPU. */
+enum status profile_spans(const struct profile *profiles, int32_t count, bool gpu,
+                          struct trace *trace);
 
 #endif

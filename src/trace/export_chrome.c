@@ -43,7 +43,7 @@ static void add_lane(struct json_writer *json, const struct trace *trace, const 
     char name[200];
     snprintf(name, sizeof name, "%s %lld", lane->kind == LANE_STREAM ? "GPU" : "process",
              (long long)lane->group);
-    add_name(json, "process_name", lane, name);
+    add_name(json, "process_name", lane, lane->process ? trace_word(trace, lane->process) : name);
     snprintf(name, sizeof name, "%s %lld%s%s", lane_kind_name(lane->kind), (long long)lane->number,
              lane->name ? ": " : "", trace_word(trace, lane->name));
     add_name(json, "thread_name", lane, name);
@@ -64,7 +64,7 @@ static void add_args(struct json_writer *json, const struct trace *trace, const 
     if (span->site) {
         struct text line = {0};
         trace_add_line(trace, span->site, &line);
-        add_text(json, "line", text_of(&line));
+        add_text(json, trace->sites[span->site].line ? "line" : "function", text_of(&line));
         text_free(&line);
     }
     json_end(json);

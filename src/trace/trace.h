@@ -43,10 +43,11 @@ enum lane_kind { LANE_THREAD, LANE_STREAM, LANE_KINDS };
 const char *lane_kind_name(enum lane_kind kind); /* "thread" */
 
 struct lane {
-    uint8_t kind;   /* enum lane_kind */
-    uint32_t name;  /* a text; of a thread its name, of a stream that of its GPU */
-    int64_t group;  /* the process, or the number of the GPU */
-    int64_t number; /* of the thread or stream in it */
+    uint8_t kind;     /* enum lane_kind */
+    uint32_t name;    /* a text; of a thread its name, of a stream that of its GPU */
+    int64_t group;    /* the process, or the number of the GPU */
+    int64_t number;   /* of the thread or stream in it */
+    uint32_t process; /* a text: what the group is called; 0: by its number */
 };
 
 struct site {

@@ -3,9 +3,9 @@
  *   prony trace 1
  *   text TEXT                                    number 1, 2, 3 …; 0 is ""
  *   fact KEY VALUE                               after the texts
- *   site FILE FUNCTION LINE CALLER               number 1, 2, 3 …; 0 is none; texts, a number, a
- * site lane thread|stream NAME GROUP NUMBER         number 0, 1, 2 … KIND LANE START LENGTH NAME
- * SITE CORRELATION BYTES FROM TO
+ *   site FILE FUNCTION LINE CALLER               number 1, 2, 3 …; 0 is none; CALLER is a site
+ *   lane thread|stream NAME GROUP NUMBER PROCESS number 0, 1, 2 …
+ *   KIND LANE START LENGTH NAME SITE CORRELATION BYTES FROM TO
  *
  * A span's line begins with its kind (kinds.def). START is in nanoseconds from the start of the
  * span before it. Fields at the end that are 0 may be left out. What a line names stands before it.
@@ -33,9 +33,9 @@ static void write_tables(const struct trace *trace, struct text *out)
         text_printf(out, "site\t%u\t%u\t%u\t%u\n", trace->sites[i].file, trace->sites[i].function,
                     trace->sites[i].line, trace->sites[i].caller);
     for (size_t i = 0; i < trace->lane_count; i++)
-        text_printf(out, "lane\t%s\t%u\t%lld\t%lld\n", lane_kind_name(trace->lanes[i].kind),
+        text_printf(out, "lane\t%s\t%u\t%lld\t%lld\t%u\n", lane_kind_name(trace->lanes[i].kind),
                     trace->lanes[i].name, (long long)trace->lanes[i].group,
-                    (long long)trace->lanes[i].number);
+                    (long long)trace->lanes[i].number, trace->lanes[i].process);
 }
 
 static void write_span(const struct span *span, int64_t before, struct text *out)
@@ -167,7 +167,7 @@ static enum status read_site(struct own *own)
 
 static enum status read_lane(struct own *own)
 {
-    int64_t name, group, number;
+    int64_t name, group, number, process;
     uint16_t lane;
     if (own->field_count < 2 || (strcmp(own->fields[1], lane_kind_name(LANE_THREAD)) != 0 &&
                                  strcmp(own->fields[1], lane_kind_name(LANE_STREAM)) != 0))
@@ -176,11 +176,13 @@ static enum status read_lane(struct own *own)
     TRY(take(own, 2, 0, last_of(own->trace->text_count), &name));
     TRY(take(own, 3, INT64_MIN, INT64_MAX, &group));
     TRY(take(own, 4, INT64_MIN, INT64_MAX, &number));
+    TRY(take(own, 5, 0, last_of(own->trace->text_count), &process));
     return trace_lane(own->trace,
                       &(struct lane){.kind = stream ? LANE_STREAM : LANE_THREAD,
                                      .name = (uint32_t)name,
                                      .group = group,
-                                     .number = number},
+                                     .number = number,
+                                     .process = (uint32_t)process},
                       &lane);
 }
 

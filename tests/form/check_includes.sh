@@ -7,14 +7,14 @@ base
 core       base
 nn         core base
 backend/*  core base
-profile    core base
+profile    trace core base
 comm       core base
 data       base
 record     base
 train      nn data core base
 library    train nn data comm core base backend/cpu
 estimate   core record base
-bench      library train estimate profile nn data record comm core base
+bench      library train estimate profile trace nn data record comm core base
 store      record base
 trace      base
 agent      base

@@ -1,12 +1,14 @@
 /* A profile of known events: times, parts, timeline and call graph. */
 #include "check.h"
 
-#include "base/json.h"
 #include "base/memory.h"
 #include "nn/network.h"
 #include "profile/profile.h"
+#include "trace/export.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 struct subject {
     struct network *network;
@@ -35,7 +37,8 @@ static void close_subject(struct subject *subject)
 }
 
 /* Every op but the last takes 100 ns × its place from 1; the last shows no event, as one that was
- * folded into another. In step number 3 everything takes a thousand times as long. */
+ * folded into another. In step number 3 everything takes a thousand times as long: it was
+ * interrupted. */
 static void play(struct subject *subject, int steps)
 {
     struct observer observer = profile_observer(&subject->profile);
@@ -91,59 +94,89 @@ TEST(only_whole_steps_are_kept_of_the_timeline)
             profile_step(&subject.profile, true);
         }
         CHECK_EQUAL_INT(subject.profile.event_count, 2 * (PROFILE_EVENTS / 2 - 10));
+        CHECK_EQUAL_INT(subject.profile.kept_steps, 2);
         CHECK(subject.profile.full);
         CHECK_EQUAL_INT(subject.profile.steps, 3);
     }
     close_subject(&subject);
 }
 
-TEST(a_trace_is_json_with_the_events)
+/* A span for each event, a mark for each step; nothing between two steps. */
+TEST(events_become_spans)
 {
     struct subject subject;
-    struct arena arena = {0};
-    struct text text = {0};
-    struct json *tree;
+    struct trace trace = {0};
     if (open_subject(&subject)) {
-        play(&subject, 2);
-        profile_trace(&subject.profile, 1, &text);
-        if (CHECK_OK(json_parse(&arena, "trace", text_of(&text), text.length, &tree))) {
-            const struct json *events = json_get(tree, "traceEvents");
-            /* the process, its lane, then the events of two steps */
-            CHECK_EQUAL_INT(events->count, 2 + 2 * (size_t)(subject.program->op_count - 1));
-            const struct json *first = events->first->next->next;
-            CHECK_EQUAL_TEXT(json_text(first, "ph", ""), "X");
-            CHECK_NEAR(json_real(first, "ts", -1), 0, 0);
-            CHECK_NEAR(json_real(first, "dur", -1), 0.1, 1e-12);
-            CHECK_EQUAL_TEXT(json_text(json_get(first, "args"), "kernel", ""), "kernel");
+        const size_t ops = (size_t)subject.program->op_count - 1;
+        play(&subject, 4);
+        if (CHECK_OK(profile_spans(&subject.profile, 1, false, &trace)) &&
+            CHECK_OK(trace_finish(&trace, "test"))) {
+            CHECK_EQUAL_INT(trace.span_count, 3 * (ops + 1)); /* without the third */
+            CHECK_EQUAL_INT(trace.spans[0].kind, SPAN_step);
+            const struct span *first = &trace.spans[1], *next = &trace.spans[ops + 1];
+            CHECK_EQUAL_INT(first->start_ns, 0);
+            CHECK_EQUAL_INT(span_ns(first), 100);
+            CHECK_EQUAL_INT(next->kind, SPAN_step);
+            CHECK_EQUAL_INT(next->start_ns, trace.spans[ops].end_ns);
+            CHECK_EQUAL_TEXT(trace_word(&trace, trace.lanes[first->lane].process),
+                             subject.program->name);
         }
     }
-    text_free(&text);
-    arena_free(&arena);
+    trace_free(&trace);
     close_subject(&subject);
 }
 
-/* The cost of the step is that of its parts, theirs that of their ops. */
+/* The cost of the program is that of its parts, theirs that of their ops. */
 TEST(a_call_graph_adds_up)
 {
     struct subject subject;
+    struct trace trace = {0};
     struct text text = {0};
     if (open_subject(&subject)) {
-        play(&subject, 4);
-        profile_callgrind(&subject.profile, 1, "test", &text);
-        const char *step = strstr(text_of(&text), "fn=step\n");
-        long long sum = 0;
-        for (const char *at = step; at && (at = strstr(at, "calls=1 ")); at++) {
-            int line;
-            long long cost;
-            if (CHECK(sscanf(at, "calls=1 %d\n%d %lld", &line, &line, &cost) == 3))
-                sum += cost;
+        play(&subject, 2);
+        if (CHECK_OK(profile_spans(&subject.profile, 1, false, &trace)) &&
+            CHECK_OK(trace_finish(&trace, "test")) &&
+            CHECK_OK(trace_export_callgrind(&trace, "test", &text))) {
+            char fn[100];
+            long long sum = 0;
+            snprintf(fn, sizeof fn, "fn=%s\ncfi=", subject.program->name);
+            for (const char *at = text_of(&text); (at = strstr(at, fn)); at++) {
+                long long cost;
+                const char *calls = strstr(at, "calls=1 ");
+                if (CHECK(calls && sscanf(calls, "calls=1 %*d\n%*d %lld", &cost) == 1))
+                    sum += cost;
+            }
+            CHECK_EQUAL_INT(sum, 2 * (long long)profile_step_ns(&subject.profile));
+            CHECK(strstr(text_of(&text), "fn=dense1 dense [kernel]\n") != NULL);
         }
-        CHECK_EQUAL_INT(sum, (long long)profile_step_ns(&subject.profile));
-        CHECK(strstr(text_of(&text), "events: ns\n") != NULL);
-        CHECK(strstr(text_of(&text), "fn=dense1 dense [kernel]\n") != NULL);
     }
+    trace_free(&trace);
     text_free(&text);
     close_subject(&subject);
+}
+
+/* What has a clock of its own follows the program before it. */
+TEST(programs_follow_each_other)
+{
+    struct subject first, second;
+    struct trace trace = {0};
+    if (open_subject(&first) && open_subject(&second)) {
+        struct profile both[2];
+        play(&first, 3);
+        play(&second, 3);
+        both[0] = first.profile;
+        both[1] = second.profile;
+        if (CHECK_OK(profile_spans(both, 2, false, &trace)) &&
+            CHECK_OK(trace_finish(&trace, "test"))) {
+            const size_t ops = (size_t)first.program->op_count - 1;
+            CHECK_EQUAL_INT(trace.lane_count, 2);
+            CHECK_EQUAL_INT(trace.spans[ops + 1].lane, 1);
+            CHECK_EQUAL_INT(trace.spans[ops + 1].start_ns, trace.spans[ops].end_ns);
+        }
+    }
+    trace_free(&trace);
+    close_subject(&first);
+    close_subject(&second);
 }
 
 TEST(no_memory_is_said)

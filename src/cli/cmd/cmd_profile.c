@@ -1,5 +1,4 @@
 /* cmd_profile.c: prony profile: where the time of a step goes, op by op. */
-#include "base/file.h"
 #include "cli/commands.h"
 #include "cli/program/program_run.h"
 #include "cli/program/trace_command.h"
@@ -7,7 +6,6 @@
 #include "estimate/calibration_kept.h"
 #include "nn/network.h"
 #include "record/point.h"
-#include "record/version.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,24 +21,10 @@ struct profile_flags {
 
 static enum status write_files(const struct profile_flags *flags, const struct inside *inside)
 {
-    struct text text = {0};
-    enum status status = STATUS_OK;
-    if (flags->trace) {
-        profile_trace(inside->profiles, inside->count, &text);
-        TRY_OR(done, text_done(&text));
-        TRY_OR(done, file_write(flags->trace, text_of(&text), text.length));
-        text_clear(&text);
-    }
-    if (flags->callgrind) {
-        char creator[64];
-        snprintf(creator, sizeof creator, "prony %s", version_number);
-        profile_callgrind(inside->profiles, inside->count, creator, &text);
-        TRY_OR(done, text_done(&text));
-        TRY_OR(done, file_write(flags->callgrind, text_of(&text), text.length));
-    }
-done:
-    text_free(&text);
-    return status;
+    const struct trace_wish files = {
+        .chrome = flags->trace, .callgrind = flags->callgrind, .folded = flags->folded};
+    TRY(trace_write_files(&inside->trace, &files));
+    return flags->out ? trace_write(&inside->trace, flags->out) : STATUS_OK;
 }
 
 /* The peak of what was profiled: of its threads, or of the unit that was asked last. */
@@ -70,11 +54,10 @@ static enum status print(const struct profile_flags *flags, const struct task *t
                                       .flop_per_s =
                                           find_peak(calibration, flags, inside->watch.gpu)};
     struct text out = {0};
-    if (flags->json)
-        profiled_json(&profiled, &out);
-    else
-        profiled_text(&profiled, &out);
-    enum status status = text_done(&out);
+    enum status status =
+        flags->json ? profiled_json(&profiled, &out) : profiled_text(&profiled, &out);
+    if (status == STATUS_OK)
+        status = text_done(&out);
     if (status == STATUS_OK)
         fputs(text_of(&out), stdout);
     text_free(&out);
@@ -125,6 +108,26 @@ done:
     return status;
 }
 
+/* The files that are asked for: each once, and none is the network. */
+static enum status check_files(const struct profile_flags *flags)
+{
+    const struct {
+        const char *flag, *path;
+    } files[] = {{"--trace", flags->trace},
+                 {"--callgrind", flags->callgrind},
+                 {"--folded", flags->folded},
+                 {"--out", flags->out}};
+    const size_t count = sizeof files / sizeof *files;
+    for (size_t i = 0; i < count; i++) {
+        TRY(cli_keep_network(files[i].path, flags->network));
+        for (size_t k = 0; k < i; k++)
+            if (files[i].path && files[k].path && strcmp(files[i].path, files[k].path) == 0)
+                FAIL(STATUS_INPUT, "%s and %s: found \"%s\" twice, expected two files",
+                     files[k].flag, files[i].flag, files[i].path);
+    }
+    return STATUS_OK;
+}
+
 static enum status run_profile(struct cli *cli, void *options)
 {
     struct profile_flags *flags = options;
@@ -148,15 +151,9 @@ static enum status run_profile(struct cli *cli, void *options)
                                                     .chrome = flags->trace,
                                                     .callgrind = flags->callgrind,
                                                     .folded = flags->folded});
-    if (flags->folded)
-        FAIL(STATUS_INPUT, "--folded is given, expected it with a trace: a network has no stacks");
     if (!flags->phase)
         flags->phase = cli_has_weights(flags->network) ? "inference" : "training";
-    TRY(cli_keep_network(flags->trace, flags->network));
-    TRY(cli_keep_network(flags->callgrind, flags->network));
-    if (flags->trace && flags->callgrind && strcmp(flags->trace, flags->callgrind) == 0)
-        FAIL(STATUS_INPUT, "--trace and --callgrind: found \"%s\" twice, expected two files",
-             flags->trace);
+    TRY(check_files(flags));
     return profile(cli, flags);
 }
 
@@ -175,10 +172,10 @@ static const struct arg rows[] = {
      "2"},
     {AT(rate), "HZ", "samples per second of a COMMAND (100)", ARG_FROM(1, 1000), "100"},
     {AT(once), NULL, "run a COMMAND once, watched"},
-    {AT(out), "FILE", "keep the samples of a COMMAND, for prony profile FILE"},
+    {AT(out), "FILE", "keep the profile, for prony profile FILE and prony compare"},
     {AT(trace), "FILE.json", "also a timeline, for chrome://tracing or ui.perfetto.dev"},
     {AT(callgrind), "FILE", "also a call graph, for KCachegrind or callgrind_annotate"},
-    {AT(folded), "FILE", "also the stacks of a trace with their time, for flame graphs"},
+    {AT(folded), "FILE", "also stacks with their time, for flame graphs"},
     {AT(json), NULL, "one JSON object"},
     {CLI_SHAPE(struct profile_flags)},
     ARG_END,

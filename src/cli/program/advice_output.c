@@ -150,7 +150,7 @@ static void put_int(struct json_writer *json, const char *key, int64_t value)
     json_add_int(json, value);
 }
 
-static void put_budget(struct json_writer *json, const struct budget *budget)
+void traced_json_budget(struct json_writer *json, const struct budget *budget)
 {
     json_key(json, "budget");
     json_object(json);
@@ -253,7 +253,7 @@ enum status traced_json(const struct trace *trace, const struct advice *advice, 
     json_add_bool(&json, advice->unwatched);
     put_real(&json, "replay", advice->replay);
     put_int(&json, "samples", (int64_t)advice->samples);
-    put_budget(&json, &advice->budget);
+    traced_json_budget(&json, &advice->budget);
     TRY(put_kernels(&json, trace, advice));
     TRY(put_lines(&json, trace, advice));
     json_key(&json, "findings");

@@ -12,8 +12,6 @@ struct trace_wish {
     const char *chrome, *callgrind, *folded; /* files to write; or NULL */
 };
 
-/* Writes the files that are wished for. */
-enum status trace_write_files(const struct trace *trace, const struct trace_wish *wish);
 /* Writes the files that were asked for. */
 enum status trace_write_files(const struct trace *trace, const struct trace_wish *wish);
 /* Prints, and writes the files. */

@@ -124,7 +124,7 @@ static void add_part(struct show_table *table, const struct advice *advice, cons
     text_free(&bound);
 }
 
-static enum status add_budget(const struct advice *advice, int width, struct text *out)
+enum status traced_budget(const struct advice *advice, int width, struct text *out)
 {
     const struct budget *budget = &advice->budget;
     struct show_table table = {.width = width};
@@ -134,8 +134,9 @@ static enum status add_budget(const struct advice *advice, int width, struct tex
     show_table_column(&table, "share", SHOW_RIGHT, SHOW_ALWAYS, 0);
     show_table_column(&table, "without it, at most", SHOW_RIGHT, 50, 0);
     for (int part = 0; part < BUDGET_ALLOCATION; part++)
-        add_part(&table, advice, budget_part_name((enum budget_part)part), budget->part_ns[part],
-                 part != BUDGET_COMPUTE);
+        if (advice->steps.gpu >= 0 || budget->part_ns[part])
+            add_part(&table, advice, budget_part_name((enum budget_part)part),
+                     budget->part_ns[part], part != BUDGET_COMPUTE);
     if (advice->steps.gpu >= 0) {
         add_part(&table, advice, "idle, meanwhile the host was in", budget->idle_ns, true);
         for (int part = BUDGET_ALLOCATION; part < BUDGET_PARTS; part++) {
@@ -302,7 +303,7 @@ enum status traced_text(const struct trace *trace, const struct advice *advice, 
 {
     add_head(trace, advice, title, width, out);
     text_add(out, "\n");
-    TRY(add_budget(advice, width, out));
+    TRY(traced_budget(advice, width, out));
     if (advice->steps.gpu >= 0) {
         text_add(out, "\n");
         add_figures(trace, advice, width, out);

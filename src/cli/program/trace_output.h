@@ -4,6 +4,7 @@
 #define PRONY_CLI_TRACE_OUTPUT_H
 
 #include "advise/advise.h"
+#include "base/json.h"
 
 /* What a trace is called: its command, or its file. */
 const char *traced_title(const struct trace *trace, const char *path);
@@ -18,6 +19,9 @@ enum status advised_text(const struct trace *trace, const struct advice *advice,
  * times are of a step: unwatched where both traces know it. */
 void advised_proof(const struct advice *before, const struct advice *after, int width,
                    struct text *out);
+/* The budget alone: a table; the members "budget" and "figures" of an object. */
+enum status traced_budget(const struct advice *advice, int width, struct text *out);
+void traced_json_budget(struct json_writer *json, const struct budget *budget);
 /* All of both. */
 enum status traced_json(const struct trace *trace, const struct advice *advice, const char *title,
                         struct text *out);

@@ -2,6 +2,7 @@
 #include "cli/show/profile_output.h"
 
 #include "base/json.h"
+#include "cli/program/trace_output.h"
 #include "cli/show/top_costs.h"
 #include "cli/table/show_figure.h"
 #include "cli/table/show_table.h"
@@ -257,7 +258,18 @@ static void print_costs(const struct profiled *profiled, struct text *out)
     top_costs_print(&costs, add_cost, out);
 }
 
-void profiled_text(const struct profiled *profiled, struct text *out)
+/* The watched steps, every nanosecond once. */
+static enum status print_budget(const struct profiled *profiled, struct text *out)
+{
+    struct advice advice;
+    TRY(advise_budget(&profiled->inside->trace, &advice));
+    text_add(out, "\n");
+    enum status status = traced_budget(&advice, wrap_screen(), out);
+    advice_free(&advice);
+    return status;
+}
+
+enum status profiled_text(const struct profiled *profiled, struct text *out)
 {
     struct text balance = {0};
     print_table(profiled, out);
@@ -271,6 +283,7 @@ void profiled_text(const struct profiled *profiled, struct text *out)
     out->failed |= balance.failed;
     text_free(&balance);
     print_costs(profiled, out);
+    return print_budget(profiled, out);
 }
 
 static void write_real(struct json_writer *json, const char *key, double value)
@@ -346,11 +359,12 @@ static void write_disturbed(struct json_writer *json, const struct watch *watch)
     text_free(&notes);
 }
 
-void profiled_json(const struct profiled *profiled, struct text *out)
+enum status profiled_json(const struct profiled *profiled, struct text *out)
 {
     const struct inside *inside = profiled->inside;
     double step_ns = inside_step_ns(inside);
     struct json_writer json;
+    struct advice advice;
 
     json_begin(&json, out);
     json_object(&json);
@@ -368,6 +382,9 @@ void profiled_json(const struct profiled *profiled, struct text *out)
     write_real(&json, "missing", inside_missing(inside));
     write_text(&json, "merged", inside->merged[0] ? inside->merged : NULL);
     write_disturbed(&json, &inside->watch);
+    TRY(advise_budget(&inside->trace, &advice));
+    traced_json_budget(&json, &advice.budget);
+    advice_free(&advice);
     json_key(&json, "programs");
     json_array(&json);
     for (int32_t p = 0; p < inside->count; p++) {
@@ -382,4 +399,5 @@ void profiled_json(const struct profiled *profiled, struct text *out)
     json_end(&json);
     json_end(&json);
     text_add(out, "\n");
+    return STATUS_OK;
 }

@@ -13,8 +13,8 @@ struct profiled {
     double flop_per_s; /* what its unit computes at best; 0: unknown */
 };
 
-void profiled_text(const struct profiled *profiled, struct text *out);
-void profiled_json(const struct profiled *profiled, struct text *out);
+enum status profiled_text(const struct profiled *profiled, struct text *out);
+enum status profiled_json(const struct profiled *profiled, struct text *out);
 
 /* Beyond this share, a line says what the ops do not account for. */
 #define PROFILE_ADDS_UP 0.10
