@@ -80,4 +80,13 @@ void json_add_bool(struct json_writer *writer, bool boolean);
 void json_add_null(struct json_writer *writer);
 void json_add_tree(struct json_writer *writer, const struct json *value); /* re-writes a tree */
 
+/* A key and its value in an object. */
+void json_put_text(struct json_writer *writer, const char *key, const char *string);
+void json_put_real(struct json_writer *writer, const char *key, double number);
+void json_put_figure(struct json_writer *writer, const char *key, double number);
+void json_put_int(struct json_writer *writer, const char *key, int64_t number);
+void json_put_uint(struct json_writer *writer, const char *key, uint64_t number);
+void json_put_bool(struct json_writer *writer, const char *key, bool boolean);
+void json_put_tree(struct json_writer *writer, const char *key, const struct json *value);
+
 #endif

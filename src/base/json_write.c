@@ -243,3 +243,45 @@ void json_add_tree(struct json_writer *writer, const struct json *value)
     }
     json_end(writer);
 }
+
+void json_put_text(struct json_writer *writer, const char *key, const char *string)
+{
+    json_key(writer, key);
+    json_add_text(writer, string);
+}
+
+void json_put_real(struct json_writer *writer, const char *key, double number)
+{
+    json_key(writer, key);
+    json_add_real(writer, number);
+}
+
+void json_put_figure(struct json_writer *writer, const char *key, double number)
+{
+    json_key(writer, key);
+    json_add_figure(writer, number);
+}
+
+void json_put_int(struct json_writer *writer, const char *key, int64_t number)
+{
+    json_key(writer, key);
+    json_add_int(writer, number);
+}
+
+void json_put_uint(struct json_writer *writer, const char *key, uint64_t number)
+{
+    json_key(writer, key);
+    json_add_uint(writer, number);
+}
+
+void json_put_bool(struct json_writer *writer, const char *key, bool boolean)
+{
+    json_key(writer, key);
+    json_add_bool(writer, boolean);
+}
+
+void json_put_tree(struct json_writer *writer, const char *key, const struct json *value)
+{
+    json_key(writer, key);
+    json_add_tree(writer, value);
+}

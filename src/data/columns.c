@@ -53,12 +53,9 @@ static void write_texts(struct json_writer *writer, const char *key, const char 
 static void write_column(struct json_writer *writer, const struct column *column)
 {
     json_object(writer);
-    json_key(writer, "name");
-    json_add_text(writer, column->name);
-    json_key(writer, "place");
-    json_add_int(writer, column->place);
-    json_key(writer, "kind");
-    json_add_text(writer, kind_names[column->kind]);
+    json_put_text(writer, "name", column->name);
+    json_put_int(writer, "place", column->place);
+    json_put_text(writer, "kind", kind_names[column->kind]);
     if (column->filled) {
         json_key(writer, "fill");
         json_add_float(writer, column->fill);
@@ -73,11 +70,9 @@ void columns_write(const struct columns *columns, struct text *out)
     struct json_writer writer;
     json_begin(&writer, out);
     json_object(&writer);
-    json_key(&writer, "header");
-    json_add_bool(&writer, columns->header);
+    json_put_bool(&writer, "header", columns->header);
     write_texts(&writer, "target", columns->targets, columns->target_count);
-    json_key(&writer, "target_place");
-    json_add_int(&writer, columns->target_place);
+    json_put_int(&writer, "target_place", columns->target_place);
     json_key(&writer, "columns");
     json_array(&writer);
     for (int32_t i = 0; i < columns->count; i++)

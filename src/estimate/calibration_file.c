@@ -15,17 +15,13 @@ enum { FILE_MOST = 1 << 20, FORMAT = 1 };
 static void write_unit(const struct ceiling_row *row, struct json_writer *writer)
 {
     if (row->unit[0]) {
-        json_key(writer, "unit_name");
-        json_add_text(writer, row->unit);
+        json_put_text(writer, "unit_name", row->unit);
         return;
     }
-    json_key(writer, "isa");
-    json_add_text(writer, isa_name(row->isa));
-    json_key(writer, "threads");
-    json_add_int(writer, row->threads);
+    json_put_text(writer, "isa", isa_name(row->isa));
+    json_put_int(writer, "threads", row->threads);
     if (ceiling_is_memory(row->ceiling)) {
-        json_key(writer, "pages");
-        json_add_text(writer, pages_name(row->pages));
+        json_put_text(writer, "pages", pages_name(row->pages));
     }
 }
 
@@ -39,18 +35,15 @@ static void write_rows(const struct calibration *calibration, bool for_reader,
     for (size_t i = 0; i < calibration->count; i++) {
         const struct ceiling_row *row = &calibration->rows[i];
         json_object(writer);
-        json_key(writer, "ceiling");
-        json_add_text(writer, ceiling_name(row->ceiling));
+        json_put_text(writer, "ceiling", ceiling_name(row->ceiling));
         write_unit(row, writer);
         if (ceiling_is_memory(row->ceiling)) {
-            json_key(writer, "set_bytes");
-            json_add_uint(writer, row->set_bytes);
+            json_put_uint(writer, "set_bytes", row->set_bytes);
         }
-        json_key(writer, "per_s");
-        json_add_real(writer, for_reader ? calibration_best(calibration, row) : row->per_s);
+        json_put_real(writer, "per_s",
+                      for_reader ? calibration_best(calibration, row) : row->per_s);
         if (!for_reader) {
-            json_key(writer, "spent_ns");
-            json_add_real(writer, row->spent_ns);
+            json_put_real(writer, "spent_ns", row->spent_ns);
         }
         json_end(writer);
     }
@@ -133,12 +126,9 @@ enum status calibration_keep(struct calibration *calibration, const char *path)
     TRY(calibration_read(calibration, path));
     json_begin(&writer, &text);
     json_object(&writer);
-    json_key(&writer, "format");
-    json_add_int(&writer, FORMAT);
-    json_key(&writer, "cpu");
-    json_add_text(&writer, cpu.model);
-    json_key(&writer, "l3_bytes");
-    json_add_uint(&writer, cpu.l3_bytes);
+    json_put_int(&writer, "format", FORMAT);
+    json_put_text(&writer, "cpu", cpu.model);
+    json_put_uint(&writer, "l3_bytes", cpu.l3_bytes);
     write_rows(calibration, false, &writer);
     json_end(&writer);
     enum status status = text_done(&text);

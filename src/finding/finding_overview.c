@@ -268,8 +268,7 @@ void overview_free(struct overview *overview)
 
 static void write_text(struct json_writer *json, const char *key, const char *value)
 {
-    json_key(json, key);
-    json_add_text(json, *value ? value : NULL);
+    json_put_text(json, key, *value ? value : NULL);
 }
 
 static void write_machine(struct json_writer *json, const struct overview_machine *machine)
@@ -277,8 +276,7 @@ static void write_machine(struct json_writer *json, const struct overview_machin
     write_text(json, "server", machine->server);
     write_text(json, "machine", machine->title);
     write_text(json, "source", machine->source);
-    json_key(json, "results");
-    json_add_int(json, machine->results);
+    json_put_int(json, "results", machine->results);
 }
 
 void finding_write(const struct finding *finding, struct json_writer *json)
@@ -288,10 +286,8 @@ void finding_write(const struct finding *finding, struct json_writer *json)
     write_text(json, "title", finding->title);
     write_text(json, "question", finding->question);
     write_text(json, "sentence", text_of(&finding->sentence));
-    json_key(json, "known");
-    json_add_bool(json, finding->known);
-    json_key(json, "approximate");
-    json_add_bool(json, finding->approximate);
+    json_put_bool(json, "known", finding->known);
+    json_put_bool(json, "approximate", finding->approximate);
     write_text(json, "chart", text_of(&finding->chart));
     write_text(json, "kind", finding->kind);
     write_text(json, "command", text_of(&finding->command));

@@ -90,18 +90,15 @@ enum status call_read(struct call *call, const struct http_request *request)
 
 void call_add_text(struct json_writer *json, const char *key, const char *value)
 {
-    json_key(json, key);
-    json_add_text(json, value);
+    json_put_text(json, key, value);
 }
 
 void call_add_int(struct json_writer *json, const char *key, int64_t number)
 {
-    json_key(json, key);
-    json_add_int(json, number);
+    json_put_int(json, key, number);
 }
 
 void call_add_real(struct json_writer *json, const char *key, double number)
 {
-    json_key(json, key);
-    json_add_figure(json, number);
+    json_put_figure(json, key, number);
 }

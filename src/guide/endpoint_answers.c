@@ -36,8 +36,7 @@ static enum status add_answers(struct call *call, size_t from, size_t to)
     json_object(json);
     call_add_text(json, "model", status == STATUS_OK ? about.model : NULL);
     call_add_text(json, "machine", status == STATUS_OK ? about.machine.title : NULL);
-    json_key(json, "shipped");
-    json_add_bool(json, about.machine.shipped);
+    json_put_bool(json, "shipped", about.machine.shipped);
     json_key(json, "answers");
     json_array(json);
     for (size_t i = from; i < to && status == STATUS_OK; i++)

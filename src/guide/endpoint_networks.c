@@ -178,8 +178,7 @@ enum status endpoint_network(struct call *call)
     json_object(json);
     call_add_text(json, "model", chosen->model);
     call_add_int(json, "id", chosen->id);
-    json_key(json, "network");
-    json_add_tree(json, json_get(record, "network"));
+    json_put_tree(json, "network", json_get(record, "network"));
     add_explained(json, &networks, chosen->model);
     json_end(json);
     return STATUS_OK;

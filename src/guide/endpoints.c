@@ -16,8 +16,7 @@ static void add_axis(struct json_writer *json, const char *key, enum axis_kind k
     json_object(json);
     call_add_text(json, "key", key);
     call_add_text(json, "kind", kind == AXIS_INT ? "number" : "text");
-    json_key(json, "derived");
-    json_add_bool(json, derived);
+    json_put_bool(json, "derived", derived);
     call_add_text(json, "help", help);
     json_end(json);
 }
@@ -190,8 +189,7 @@ static enum status add_brief(struct call *call, const char *line, size_t length)
         for (const struct json *member = tree->first; member; member = member->next) {
             if (strcmp(member->key, "samples_ns") == 0)
                 continue;
-            json_key(&json, member->key);
-            json_add_tree(&json, member);
+            json_put_tree(&json, member->key, member);
         }
         json_end(&json);
     }

@@ -122,8 +122,7 @@ void facts_find(struct facts *out)
 static void write_text(struct json_writer *writer, const char *key, const char *text)
 {
     if (text[0]) {
-        json_key(writer, key);
-        json_add_text(writer, text);
+        json_put_text(writer, key, text);
     }
 }
 
@@ -131,16 +130,14 @@ static void write_text(struct json_writer *writer, const char *key, const char *
 static void write_count(struct json_writer *writer, const char *key, uint64_t number)
 {
     if (number) {
-        json_key(writer, key);
-        json_add_uint(writer, number);
+        json_put_uint(writer, key, number);
     }
 }
 
 static void write_real(struct json_writer *writer, const char *key, double number)
 {
     if (!isnan(number)) {
-        json_key(writer, key);
-        json_add_real(writer, number);
+        json_put_real(writer, key, number);
     }
 }
 

@@ -186,11 +186,9 @@ void point_write(const struct point *point, struct json_writer *writer)
     for (size_t i = 0; i < AXIS_COUNT; i++) {
         const struct axis *axis = &axes[i];
         if (axis->kind == AXIS_INT && int_at(point, axis)) {
-            json_key(writer, axis->key);
-            json_add_int(writer, int_at(point, axis));
+            json_put_int(writer, axis->key, int_at(point, axis));
         } else if (axis->kind == AXIS_TEXT && text_at(point, axis)[0]) {
-            json_key(writer, axis->key);
-            json_add_text(writer, text_at(point, axis));
+            json_put_text(writer, axis->key, text_at(point, axis));
         }
     }
     json_end(writer);

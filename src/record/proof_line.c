@@ -8,47 +8,32 @@
 #include <math.h>
 #include <string.h>
 
-static void add_text(struct json_writer *json, const char *key, const char *value)
-{
-    json_key(json, key);
-    json_add_text(json, value);
-}
-
-static void add_real(struct json_writer *json, const char *key, double value)
-{
-    json_key(json, key);
-    json_add_figure(json, value);
-}
-
 void proof_line_write(const struct proof_line *proof, const struct json *machine, const char *at,
                       struct text *out)
 {
     struct json_writer json;
     json_begin(&json, out);
     json_object(&json);
-    json_key(&json, "prony");
-    json_add_int(&json, RECORD_VERSION);
-    add_text(&json, "kind", record_kinds[RECORD_PROOF]);
+    json_put_int(&json, "prony", RECORD_VERSION);
+    json_put_text(&json, "kind", record_kinds[RECORD_PROOF]);
     json_key(&json, "proof");
     json_object(&json);
-    add_text(&json, "rule", proof->rule);
-    add_text(&json, "command", proof->command);
-    add_text(&json, "change", proof->change);
-    add_real(&json, "expected", proof->expected);
-    add_real(&json, "low", proof->low);
-    add_real(&json, "high", proof->high);
-    add_real(&json, "measured", proof->measured);
-    add_real(&json, "measured_low", proof->measured_low);
-    add_real(&json, "measured_high", proof->measured_high);
-    json_key(&json, "rounds");
-    json_add_int(&json, proof->rounds);
-    add_text(&json, "verdict", verdict_name(proof->verdict));
+    json_put_text(&json, "rule", proof->rule);
+    json_put_text(&json, "command", proof->command);
+    json_put_text(&json, "change", proof->change);
+    json_put_figure(&json, "expected", proof->expected);
+    json_put_figure(&json, "low", proof->low);
+    json_put_figure(&json, "high", proof->high);
+    json_put_figure(&json, "measured", proof->measured);
+    json_put_figure(&json, "measured_low", proof->measured_low);
+    json_put_figure(&json, "measured_high", proof->measured_high);
+    json_put_int(&json, "rounds", proof->rounds);
+    json_put_text(&json, "verdict", verdict_name(proof->verdict));
     json_end(&json);
     if (machine) {
-        json_key(&json, "machine");
-        json_add_tree(&json, machine);
+        json_put_tree(&json, "machine", machine);
     }
-    add_text(&json, "at", at);
+    json_put_text(&json, "at", at);
     json_end(&json);
 }
 

@@ -7,30 +7,21 @@
 static void write_text(struct json_writer *writer, const char *key, const char *text)
 {
     if (text) {
-        json_key(writer, key);
-        json_add_text(writer, text);
+        json_put_text(writer, key, text);
     }
-}
-
-static void write_real(struct json_writer *writer, const char *key, double number)
-{
-    json_key(writer, key);
-    json_add_real(writer, number);
 }
 
 static void write_count(struct json_writer *writer, const char *key, int64_t count)
 {
     if (count) {
-        json_key(writer, key);
-        json_add_int(writer, count);
+        json_put_int(writer, key, count);
     }
 }
 
 static void write_tree(struct json_writer *writer, const char *key, const struct json *tree)
 {
     if (tree) {
-        json_key(writer, key);
-        json_add_tree(writer, tree);
+        json_put_tree(writer, key, tree);
     }
 }
 
@@ -38,17 +29,15 @@ static void write_time(struct json_writer *writer, const struct stats *time)
 {
     json_key(writer, "time_ns");
     json_object(writer);
-    write_real(writer, "min", time->min);
-    write_real(writer, "median", time->median);
-    write_real(writer, "mean", time->mean);
-    write_real(writer, "p90", time->p90);
-    write_real(writer, "p99", time->p99);
-    write_real(writer, "ci_low", time->ci_low);
-    write_real(writer, "ci_high", time->ci_high);
-    json_key(writer, "count");
-    json_add_int(writer, time->count);
-    json_key(writer, "per");
-    json_add_int(writer, time->per);
+    json_put_real(writer, "min", time->min);
+    json_put_real(writer, "median", time->median);
+    json_put_real(writer, "mean", time->mean);
+    json_put_real(writer, "p90", time->p90);
+    json_put_real(writer, "p99", time->p99);
+    json_put_real(writer, "ci_low", time->ci_low);
+    json_put_real(writer, "ci_high", time->ci_high);
+    json_put_int(writer, "count", time->count);
+    json_put_int(writer, "per", time->per);
     json_end(writer);
 }
 
@@ -56,13 +45,13 @@ static void write_parts(struct json_writer *writer, const struct record_parts *p
 {
     json_key(writer, "parts_ns");
     json_object(writer);
-    write_real(writer, "prepare", parts->prepare);
-    write_real(writer, "forward", parts->forward);
-    write_real(writer, "backward", parts->backward);
-    write_real(writer, "communicate", parts->communicate);
-    write_real(writer, "update", parts->update);
+    json_put_real(writer, "prepare", parts->prepare);
+    json_put_real(writer, "forward", parts->forward);
+    json_put_real(writer, "backward", parts->backward);
+    json_put_real(writer, "communicate", parts->communicate);
+    json_put_real(writer, "update", parts->update);
     if (!isnan(parts->scaled))
-        write_real(writer, "scaled", parts->scaled);
+        json_put_real(writer, "scaled", parts->scaled);
     json_end(writer);
 }
 
@@ -73,8 +62,8 @@ static void write_check(struct json_writer *writer, const struct record_check *c
     write_text(writer, "verdict", record_verdicts[check->verdict]);
     if (check->verdict != RECORD_UNCHECKED) {
         write_text(writer, "against", check->against);
-        write_real(writer, "difference", check->difference);
-        write_real(writer, "tolerance", check->tolerance);
+        json_put_real(writer, "difference", check->difference);
+        json_put_real(writer, "tolerance", check->tolerance);
     }
     write_text(writer, "reason", check->reason);
     json_end(writer);
@@ -89,13 +78,11 @@ static void write_against(struct json_writer *writer, const struct record_agains
     write_text(writer, "other", against->other);
     write_text(writer, "verdict", verdict_name(against->found.verdict));
     write_text(writer, "disturbed", against->disturbed);
-    write_real(writer, "ratio", against->found.ratio);
-    write_real(writer, "low", against->found.low);
-    write_real(writer, "high", against->found.high);
-    json_key(writer, "rounds");
-    json_add_int(writer, against->found.rounds);
-    json_key(writer, "instances");
-    json_add_int(writer, against->found.instances);
+    json_put_real(writer, "ratio", against->found.ratio);
+    json_put_real(writer, "low", against->found.low);
+    json_put_real(writer, "high", against->found.high);
+    json_put_int(writer, "rounds", against->found.rounds);
+    json_put_int(writer, "instances", against->found.instances);
     json_end(writer);
 }
 
@@ -127,16 +114,16 @@ static void write_result(struct json_writer *writer, const struct record *record
     json_object(writer);
     write_time(writer, &record->time_ns);
     write_parts(writer, &record->parts_ns);
-    write_real(writer, "start_ns", record->start_ns);
-    write_real(writer, "throughput", record->throughput);
-    write_real(writer, "floor_ns", record->floor_ns);
+    json_put_real(writer, "start_ns", record->start_ns);
+    json_put_real(writer, "throughput", record->throughput);
+    json_put_real(writer, "floor_ns", record->floor_ns);
     write_text(writer, "bound", record->bound);
-    write_real(writer, "times_floor", record->times_floor);
-    write_real(writer, "best_times_floor", record->best_times_floor);
+    json_put_real(writer, "times_floor", record->times_floor);
+    json_put_real(writer, "best_times_floor", record->best_times_floor);
     if (!isnan(record->times_now))
-        write_real(writer, "times_now", record->times_now);
-    write_real(writer, "flop", record->flop);
-    write_real(writer, "bytes", record->bytes);
+        json_put_real(writer, "times_now", record->times_now);
+    json_put_real(writer, "flop", record->flop);
+    json_put_real(writer, "bytes", record->bytes);
     write_count(writer, "parameters", record->parameters);
     write_count(writer, "layers", record->layers);
     write_check(writer, &record->check);
@@ -173,8 +160,7 @@ void record_write(const struct record *record, struct text *out)
     struct json_writer writer;
     json_begin(&writer, out);
     json_object(&writer);
-    json_key(&writer, "prony");
-    json_add_int(&writer, RECORD_VERSION);
+    json_put_int(&writer, "prony", RECORD_VERSION);
     write_text(&writer, "kind", record_kinds[record->kind]);
     if (record->kind == RECORD_RESULT)
         write_measured(&writer, record);

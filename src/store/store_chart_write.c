@@ -25,18 +25,6 @@ void store_axes_write(struct json_writer *json, uint64_t set)
     json_end(json);
 }
 
-static void add_real(struct json_writer *json, const char *key, double number)
-{
-    json_key(json, key);
-    json_add_figure(json, number);
-}
-
-static void add_int(struct json_writer *json, const char *key, int64_t number)
-{
-    json_key(json, key);
-    json_add_int(json, number);
-}
-
 static void add_box(struct json_writer *json, const double box[STORE_BOX])
 {
     json_key(json, "box");
@@ -55,21 +43,21 @@ void store_mark_write(const struct store_query *query, const struct store_mark *
 {
     json_key(json, "x");
     store_value_write(json, query->x, store_mark_x(mark, query));
-    add_real(json, "y", mark->y);
-    add_real(json, "low", mark->low);
-    add_real(json, "high", mark->high);
+    json_put_figure(json, "y", mark->y);
+    json_put_figure(json, "low", mark->low);
+    json_put_figure(json, "high", mark->high);
     add_box(json, mark->box);
-    add_int(json, "count", mark->count);
-    add_int(json, "unchecked", mark->unchecked);
+    json_put_int(json, "count", mark->count);
+    json_put_int(json, "unchecked", mark->unchecked);
     json_key(json, "handicap");
     if (mark->handicap)
         json_add_text(json, mark->handicap);
     else
         json_add_null(json);
-    add_int(json, "configurations", mark->configurations);
+    json_put_int(json, "configurations", mark->configurations);
     json_key(json, "differs");
     store_axes_write(json, mark->differs);
-    add_int(json, "id", mark->id);
+    json_put_int(json, "id", mark->id);
     json_key(json, "ids");
     json_array(json);
     for (int64_t i = 0; i < mark->count && i < IDS_MOST; i++)
@@ -77,11 +65,11 @@ void store_mark_write(const struct store_query *query, const struct store_mark *
     json_end(json);
     if (!query->baseline)
         return;
-    add_real(json, "baseline", mark->baseline);
-    add_real(json, "speedup", mark->speedup);
-    add_real(json, "speedup_low", mark->speedup_low);
-    add_real(json, "speedup_high", mark->speedup_high);
-    add_real(json, "efficiency", mark->efficiency);
+    json_put_figure(json, "baseline", mark->baseline);
+    json_put_figure(json, "speedup", mark->speedup);
+    json_put_figure(json, "speedup_low", mark->speedup_low);
+    json_put_figure(json, "speedup_high", mark->speedup_high);
+    json_put_figure(json, "efficiency", mark->efficiency);
 }
 
 void store_group_write(const struct store_query *query, const struct store_mark *mark,
@@ -107,7 +95,7 @@ void store_chart_write(const struct store_query *query, const struct store_chart
         json_end(json);
     }
     json_end(json);
-    add_int(json, "results", chart->results);
+    json_put_int(json, "results", chart->results);
     json_key(json, "differs");
     store_axes_write(json, chart->differs);
     json_end(json);

@@ -4,18 +4,6 @@
 
 #include <stdio.h>
 
-static void add_text(struct json_writer *json, const char *key, const char *value)
-{
-    json_key(json, key);
-    json_add_text(json, value);
-}
-
-static void add_int(struct json_writer *json, const char *key, int64_t value)
-{
-    json_key(json, key);
-    json_add_int(json, value);
-}
-
 /* GPUs and processes are numbered alike; a viewer wants them apart. */
 static int64_t process_of(const struct lane *lane)
 {
@@ -27,13 +15,13 @@ static void add_name(struct json_writer *json, const char *what, const struct la
                      const char *name)
 {
     json_object(json);
-    add_text(json, "ph", "M");
-    add_text(json, "name", what);
-    add_int(json, "pid", process_of(lane));
-    add_int(json, "tid", lane->number);
+    json_put_text(json, "ph", "M");
+    json_put_text(json, "name", what);
+    json_put_int(json, "pid", process_of(lane));
+    json_put_int(json, "tid", lane->number);
     json_key(json, "args");
     json_object(json);
-    add_text(json, "name", name);
+    json_put_text(json, "name", name);
     json_end(json);
     json_end(json);
 }
@@ -54,17 +42,17 @@ static void add_args(struct json_writer *json, const struct trace *trace, const 
     json_key(json, "args");
     json_object(json);
     if (span->bytes)
-        add_int(json, "bytes", (int64_t)span->bytes);
+        json_put_int(json, "bytes", (int64_t)span->bytes);
     if (span->from_memory || span->to_memory) {
-        add_text(json, "from", memory_kind_name(span->from_memory));
-        add_text(json, "to", memory_kind_name(span->to_memory));
+        json_put_text(json, "from", memory_kind_name(span->from_memory));
+        json_put_text(json, "to", memory_kind_name(span->to_memory));
     }
     if (span->correlation)
-        add_int(json, "correlation", span->correlation);
+        json_put_int(json, "correlation", span->correlation);
     if (span->site) {
         struct text line = {0};
         trace_add_line(trace, span->site, &line);
-        add_text(json, trace->sites[span->site].line ? "line" : "function", text_of(&line));
+        json_put_text(json, trace->sites[span->site].line ? "line" : "function", text_of(&line));
         text_free(&line);
     }
     json_end(json);
@@ -75,15 +63,14 @@ static void add_span(struct json_writer *json, const struct trace *trace, const 
 {
     const struct lane *lane = &trace->lanes[span->lane];
     json_object(json);
-    add_text(json, "ph", "X");
-    add_text(json, "name", span->name ? trace_word(trace, span->name) : span_kind_name(span->kind));
-    add_text(json, "cat", span_kind_name(span->kind));
-    add_int(json, "pid", process_of(lane));
-    add_int(json, "tid", lane->number);
-    json_key(json, "ts");
-    json_add_real(json, (double)(span->start_ns - zero_ns) * 1e-3);
-    json_key(json, "dur");
-    json_add_real(json, (double)span_ns(span) * 1e-3);
+    json_put_text(json, "ph", "X");
+    json_put_text(json, "name",
+                  span->name ? trace_word(trace, span->name) : span_kind_name(span->kind));
+    json_put_text(json, "cat", span_kind_name(span->kind));
+    json_put_int(json, "pid", process_of(lane));
+    json_put_int(json, "tid", lane->number);
+    json_put_real(json, "ts", (double)(span->start_ns - zero_ns) * 1e-3);
+    json_put_real(json, "dur", (double)span_ns(span) * 1e-3);
     add_args(json, trace, span);
     json_end(json);
 }
@@ -93,7 +80,7 @@ void trace_export_chrome(const struct trace *trace, struct text *out)
     struct json_writer json;
     json_begin(&json, out);
     json_object(&json);
-    add_text(&json, "displayTimeUnit", "ns");
+    json_put_text(&json, "displayTimeUnit", "ns");
     json_key(&json, "traceEvents");
     json_array(&json);
     for (size_t i = 0; i < trace->lane_count; i++)

@@ -65,24 +65,11 @@ enum status course_check(const struct course *course)
     return STATUS_OK;
 }
 
-static void add_number(struct json_writer *writer, const char *key, int64_t number)
-{
-    json_key(writer, key);
-    json_add_int(writer, number);
-}
-
-static void add_real(struct json_writer *writer, const char *key, double number)
-{
-    json_key(writer, key);
-    json_add_real(writer, number);
-}
-
 void course_write_wide(struct json_writer *writer, const char *key, uint64_t number)
 {
     char text[32];
     snprintf(text, sizeof text, "%" PRIu64, number);
-    json_key(writer, key);
-    json_add_text(writer, text);
+    json_put_text(writer, key, text);
 }
 
 void course_write(const struct course *course, struct json_writer *writer)
@@ -90,19 +77,19 @@ void course_write(const struct course *course, struct json_writer *writer)
     for (int i = 0; i < SETTINGS; i++) {
         const double value = get(course, &settings[i]);
         if (settings[i].whole)
-            add_number(writer, settings[i].key, (int64_t)value);
+            json_put_int(writer, settings[i].key, (int64_t)value);
         else
-            add_real(writer, settings[i].key, value);
+            json_put_real(writer, settings[i].key, value);
     }
     course_write_wide(writer, "data", course->data);
-    add_number(writer, "epoch", course->epoch);
-    add_number(writer, "step", course->step);
-    add_real(writer, "loss_sum", course->score.loss_sum);
-    add_real(writer, "right_sum", course->score.right_sum);
-    add_number(writer, "samples", course->score.samples);
-    add_number(writer, "best_epoch", course->best_epoch);
-    add_real(writer, "best_loss", course->best_loss);
-    add_number(writer, "stopped", course->stopped);
+    json_put_int(writer, "epoch", course->epoch);
+    json_put_int(writer, "step", course->step);
+    json_put_real(writer, "loss_sum", course->score.loss_sum);
+    json_put_real(writer, "right_sum", course->score.right_sum);
+    json_put_int(writer, "samples", course->score.samples);
+    json_put_int(writer, "best_epoch", course->best_epoch);
+    json_put_real(writer, "best_loss", course->best_loss);
+    json_put_int(writer, "stopped", course->stopped);
 }
 
 bool course_read_wide(const struct json *object, const char *key, uint64_t *out)

@@ -89,12 +89,9 @@ static void write_training(const struct model *model, const struct course *cours
     struct json_writer writer;
     json_begin(&writer, out);
     json_object(&writer);
-    json_key(&writer, "optimiser");
-    json_add_text(&writer, model->optimiser);
-    json_key(&writer, "schedule");
-    json_add_text(&writer, model->schedule);
-    json_key(&writer, "rate");
-    json_add_real(&writer, control->rate);
+    json_put_text(&writer, "optimiser", model->optimiser);
+    json_put_text(&writer, "schedule", model->schedule);
+    json_put_real(&writer, "rate", control->rate);
     course_write_wide(&writer, "seed", control->seed);
     course_write(course, &writer);
     json_end(&writer);

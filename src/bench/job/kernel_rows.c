@@ -200,41 +200,29 @@ static void add_heading(const struct kernel_rows *rows, struct text *out)
     text_add(out, rows->format == TABLE_MARKDOWN ? "|\n" : "");
 }
 
-static void add_member(struct json_writer *json, const char *key, double value)
-{
-    json_key(json, key);
-    json_add_real(json, value);
-}
-
-static void add_word(struct json_writer *json, const char *key, const char *value)
-{
-    json_key(json, key);
-    json_add_text(json, value);
-}
-
 static void add_json(const struct kernel_row *row, struct text *out)
 {
     struct json_writer json;
     json_begin(&json, out);
     json_object(&json);
-    add_word(&json, "op", op_name(row->op_case->kind));
-    add_word(&json, "sizes", row->op_case->sizes);
-    add_word(&json, "attributes", row->op_case->attributes);
-    add_word(&json, "absent", row->op_case->absent);
-    add_word(&json, "backend", row->backend);
-    add_member(&json, "threads", row->threads);
-    add_word(&json, "kernel", row->kernel);
-    add_member(&json, "ns", row->time_ns.median);
-    add_member(&json, "least_ns", row->time_ns.min);
-    add_member(&json, "low_ns", row->time_ns.ci_low);
-    add_member(&json, "high_ns", row->time_ns.ci_high);
-    add_member(&json, "flop", row->flop);
-    add_member(&json, "bytes", row->bytes);
-    add_member(&json, "floor_ns", row->floor_ns);
-    add_member(&json, "times_floor", times_floor(row));
-    add_word(&json, "check", row->check);
-    add_member(&json, "error", row->error);
-    add_word(&json, "note", row->note.length ? text_of(&row->note) : NULL);
+    json_put_text(&json, "op", op_name(row->op_case->kind));
+    json_put_text(&json, "sizes", row->op_case->sizes);
+    json_put_text(&json, "attributes", row->op_case->attributes);
+    json_put_text(&json, "absent", row->op_case->absent);
+    json_put_text(&json, "backend", row->backend);
+    json_put_real(&json, "threads", row->threads);
+    json_put_text(&json, "kernel", row->kernel);
+    json_put_real(&json, "ns", row->time_ns.median);
+    json_put_real(&json, "least_ns", row->time_ns.min);
+    json_put_real(&json, "low_ns", row->time_ns.ci_low);
+    json_put_real(&json, "high_ns", row->time_ns.ci_high);
+    json_put_real(&json, "flop", row->flop);
+    json_put_real(&json, "bytes", row->bytes);
+    json_put_real(&json, "floor_ns", row->floor_ns);
+    json_put_real(&json, "times_floor", times_floor(row));
+    json_put_text(&json, "check", row->check);
+    json_put_real(&json, "error", row->error);
+    json_put_text(&json, "note", row->note.length ? text_of(&row->note) : NULL);
     json_end(&json);
     text_add(out, "\n");
 }

@@ -26,10 +26,8 @@ static void answer_probe(struct json_writer *out)
 {
     json_key(out, "software");
     json_object(out);
-    json_key(out, "prony");
-    json_add_text(out, version_number);
-    json_key(out, "commit");
-    json_add_text(out, version_commit);
+    json_put_text(out, "prony", version_number);
+    json_put_text(out, "commit", version_commit);
     json_end(out);
 }
 
@@ -99,8 +97,7 @@ static enum status answer_axes(struct peer_session *session, const struct json *
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!json_get(asked, rows[i].axis))
             continue;
-        json_key(out, rows[i].axis);
-        json_add_text(out, rows[i].has);
+        json_put_text(out, rows[i].axis, rows[i].has);
     }
     json_end(out);
     return STATUS_OK;
@@ -115,8 +112,7 @@ static void answer_handicap(struct json_writer *out)
     if (strcmp(facts.build, "release") == 0)
         return;
     text_printf(&why, "%s build of prony", facts.build);
-    json_key(out, "handicap");
-    json_add_text(out, text_of(&why));
+    json_put_text(out, "handicap", text_of(&why));
     text_free(&why);
 }
 
@@ -166,8 +162,7 @@ static enum status answer_run(struct peer_session *session, const struct json *r
         TRY(session->job->kind->run(session->job, 1, &elapsed_ns));
     TRY(session->job->kind->run(session->job, iterations, &elapsed_ns));
     session->iteration_ns = elapsed_ns / (uint64_t)iterations;
-    json_key(out, "elapsed_ns");
-    json_add_uint(out, elapsed_ns ? elapsed_ns : 1);
+    json_put_uint(out, "elapsed_ns", elapsed_ns ? elapsed_ns : 1);
     return STATUS_OK;
 }
 
@@ -207,8 +202,7 @@ static enum status answer_check(struct peer_session *session, const struct json 
     TRY(outcome_make(task, &task->arena, &found));
     TRY(job_network_outcome(session->job, &found));
     const int32_t stage = task_stages(task) - 1;
-    json_key(out, "loss");
-    json_add_real(out, found.loss[stage]);
+    json_put_real(out, "loss", found.loss[stage]);
     json_key(out, "values");
     json_array(out);
     for (int64_t i = 0; i < task->value_count; i++)
@@ -254,13 +248,12 @@ enum status peer_session_answer(struct peer_session *session, const char *line, 
         json_begin(&writer, out);
         json_object(&writer);
     }
-    json_key(&writer, "status");
-    json_add_text(&writer, status == STATUS_OK            ? "ok"
-                           : status == STATUS_UNSUPPORTED ? "unsupported"
-                                                          : "failed");
+    json_put_text(&writer, "status",
+                  status == STATUS_OK            ? "ok"
+                  : status == STATUS_UNSUPPORTED ? "unsupported"
+                                                 : "failed");
     if (status != STATUS_OK) {
-        json_key(&writer, "reason");
-        json_add_text(&writer, status_message());
+        json_put_text(&writer, "reason", status_message());
     }
     json_end(&writer);
     arena_free(&arena);

@@ -11,12 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-static void peer_text(struct json_writer *writer, const char *key, const char *value)
-{
-    json_key(writer, key);
-    json_add_text(writer, value);
-}
-
 /* The layer's arguments under the names that layers.def has; a list (kernel 5x5) is an array, a
  * word its place among the words. */
 static void peer_arguments(const struct layer *layer, struct json_writer *writer)
@@ -39,12 +33,11 @@ static void peer_arguments(const struct layer *layer, struct json_writer *writer
 static void peer_optimiser(const struct optimiser *optimiser, struct json_writer *writer)
 {
     char name[READER_WORD];
-    peer_text(writer, "optimiser", optimiser->kind->name);
+    json_put_text(writer, "optimiser", optimiser->kind->name);
     json_key(writer, "settings");
     json_object(writer);
     for (int i = 0; arguments_name(optimiser->kind->settings, i, name); i++) {
-        json_key(writer, name);
-        json_add_real(writer, optimiser->values[i]);
+        json_put_real(writer, name, optimiser->values[i]);
     }
     json_end(writer);
 }
@@ -56,8 +49,8 @@ static void peer_layers(const struct network *network, struct json_writer *write
     for (int32_t i = 0; i < network->layer_count; i++) {
         const struct layer *layer = &network->layers[i];
         json_object(writer);
-        peer_text(writer, "kind", layer->kind->name);
-        peer_text(writer, "name", layer->name);
+        json_put_text(writer, "kind", layer->kind->name);
+        json_put_text(writer, "name", layer->name);
         json_key(writer, "inputs");
         json_array(writer);
         for (int32_t j = 0; j < layer->input_count; j++)
@@ -90,7 +83,7 @@ static void peer_axes(const struct point *point, struct json_writer *writer)
     json_key(writer, "axes");
     json_object(writer);
     for (int i = 0; i < PEER_AXES && asked[i].key; i++)
-        peer_text(writer, asked[i].key, asked[i].value);
+        json_put_text(writer, asked[i].key, asked[i].value);
     json_end(writer);
 }
 
@@ -102,8 +95,8 @@ static enum status peer_file(struct task *task, const char *end, struct json_wri
     NEED(path);
     json_key(writer, "onnx");
     json_object(writer);
-    peer_text(writer, "file", path);
-    peer_text(writer, "sizes", *end ? end + 1 : "");
+    json_put_text(writer, "file", path);
+    json_put_text(writer, "sizes", *end ? end + 1 : "");
     if (task->network) {
         json_key(writer, "batch");
         json_array(writer);
@@ -138,10 +131,10 @@ static enum status peer_network(struct task *task, struct json_writer *writer)
     TRY(peer_check_network(task));
     TRY(task_write_files(task));
     peer_layers(task->network, writer);
-    peer_text(writer, "loss", loss_name(network_loss(task->network, &options)));
+    json_put_text(writer, "loss", loss_name(network_loss(task->network, &options)));
     peer_optimiser(&task->optimiser, writer);
-    peer_text(writer, "weights", task->weights_path);
-    peer_text(writer, "data", task->data_path);
+    json_put_text(writer, "weights", task->weights_path);
+    json_put_text(writer, "data", task->data_path);
     return STATUS_OK;
 }
 
@@ -153,26 +146,23 @@ enum status task_peer_prepare(struct task *task, const struct point *point, doub
 
     json_begin(&writer, out);
     json_object(&writer);
-    peer_text(&writer, "do", "prepare");
-    peer_text(&writer, "model", task->model);
-    peer_text(&writer, "phase", task->phase == PHASE_TRAINING ? "training" : "inference");
-    json_key(&writer, "batch");
-    json_add_int(&writer, task->batch);
-    json_key(&writer, "threads");
-    json_add_int(&writer, point->threads);
-    peer_text(&writer, "backend", point->backend);
-    peer_text(&writer, "unit", point->unit);
-    peer_text(&writer, "precision", point->precision);
-    peer_text(&writer, "scenario", point->scenario);
-    json_key(&writer, "search_s");
-    json_add_real(&writer, search_s);
+    json_put_text(&writer, "do", "prepare");
+    json_put_text(&writer, "model", task->model);
+    json_put_text(&writer, "phase", task->phase == PHASE_TRAINING ? "training" : "inference");
+    json_put_int(&writer, "batch", task->batch);
+    json_put_int(&writer, "threads", point->threads);
+    json_put_text(&writer, "backend", point->backend);
+    json_put_text(&writer, "unit", point->unit);
+    json_put_text(&writer, "precision", point->precision);
+    json_put_text(&writer, "scenario", point->scenario);
+    json_put_real(&writer, "search_s", search_s);
     peer_axes(point, &writer);
     if (task->network)
         TRY(peer_network(task, &writer));
     if (end)
         TRY(peer_file(task, end, &writer));
     else
-        peer_text(&writer, "export", task->onnx_path);
+        json_put_text(&writer, "export", task->onnx_path);
     json_end(&writer);
     return text_done(out);
 }
@@ -189,11 +179,9 @@ enum status task_peer_check(const struct task *task, int32_t stage, struct text 
 
     json_begin(&writer, out);
     json_object(&writer);
-    peer_text(&writer, "do", "check");
-    json_key(&writer, "steps");
-    json_add_int(&writer, task_steps(task, stage));
-    json_key(&writer, "most");
-    json_add_int(&writer, task->value_count);
+    json_put_text(&writer, "do", "check");
+    json_put_int(&writer, "steps", task_steps(task, stage));
+    json_put_int(&writer, "most", task->value_count);
     json_key(&writer, "samples");
     json_array(&writer);
     for (int64_t i = 0; task->places && i < task->value_count; i++) {

@@ -223,14 +223,10 @@ static void write_abilities(const char *key, const struct abilities *abilities,
     for (size_t i = 0; i < abilities->count; i++) {
         const struct ability *ability = &abilities->list[i];
         json_object(writer);
-        json_key(writer, "name");
-        json_add_text(writer, ability->name);
-        json_key(writer, "about");
-        json_add_text(writer, ability->about);
-        json_key(writer, "available");
-        json_add_bool(writer, !ability->reason);
-        json_key(writer, "reason");
-        json_add_text(writer, ability->reason);
+        json_put_text(writer, "name", ability->name);
+        json_put_text(writer, "about", ability->about);
+        json_put_bool(writer, "available", !ability->reason);
+        json_put_text(writer, "reason", ability->reason);
         json_end(writer);
     }
     json_end(writer);
@@ -268,16 +264,14 @@ static void print_unit(struct text *text, const struct unit *unit)
 static void write_text(struct json_writer *writer, const char *key, const char *value)
 {
     if (value && value[0]) {
-        json_key(writer, key);
-        json_add_text(writer, value);
+        json_put_text(writer, key, value);
     }
 }
 
 static void write_count(struct json_writer *writer, const char *key, uint64_t count)
 {
     if (count) {
-        json_key(writer, key);
-        json_add_uint(writer, count);
+        json_put_uint(writer, key, count);
     }
 }
 

@@ -92,22 +92,16 @@ static void print_text(const struct data_view *view, struct text *out)
     print_line(out, &line);
 }
 
-static void add_count(struct json_writer *json, const char *key, uint64_t value)
-{
-    json_key(json, key);
-    json_add_uint(json, value);
-}
-
 static void print_json(const struct data_view *view, struct text *out)
 {
     struct json_writer json;
     explain_split_begin(view->explained, "data", view->workers, &json, out);
-    add_count(&json, "samples", (uint64_t)view->most);
-    add_count(&json, "flop", (uint64_t)view->flop);
-    add_count(&json, "activation_bytes", view->activations);
-    add_count(&json, "all_reduces", (uint64_t)view->reductions);
-    add_count(&json, "reduced_bytes", view->bytes);
-    add_count(&json, "sent_bytes", (uint64_t)sent_bytes(view));
+    json_put_uint(&json, "samples", (uint64_t)view->most);
+    json_put_uint(&json, "flop", (uint64_t)view->flop);
+    json_put_uint(&json, "activation_bytes", view->activations);
+    json_put_uint(&json, "all_reduces", (uint64_t)view->reductions);
+    json_put_uint(&json, "reduced_bytes", view->bytes);
+    json_put_uint(&json, "sent_bytes", (uint64_t)sent_bytes(view));
     explain_split_end(&json, out);
 }
 

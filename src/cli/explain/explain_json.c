@@ -6,37 +6,24 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static void add_text(struct json_writer *json, const char *key, const char *value)
-{
-    json_key(json, key);
-    json_add_text(json, value);
-}
-
-static void add_uint(struct json_writer *json, const char *key, uint64_t value)
-{
-    json_key(json, key);
-    json_add_uint(json, value);
-}
-
 static void add_hash(struct json_writer *json, const char *key, uint64_t hash)
 {
     char text[17];
     snprintf(text, sizeof text, "%016" PRIx64, hash);
-    add_text(json, key, text);
+    json_put_text(json, key, text);
 }
 
 /* FLOP and bytes, and their ratio. */
 static void add_work(struct json_writer *json, uint64_t flop, uint64_t bytes)
 {
-    add_uint(json, "flop", flop);
-    add_uint(json, "bytes", bytes);
-    json_key(json, "intensity");
-    json_add_real(json, explained_intensity(flop, bytes));
+    json_put_uint(json, "flop", flop);
+    json_put_uint(json, "bytes", bytes);
+    json_put_real(json, "intensity", explained_intensity(flop, bytes));
 }
 
 static void write_attribute(void *context, const char *name, const char *value)
 {
-    add_text(context, name, value);
+    json_put_text(context, name, value);
 }
 
 static void write_operands(struct json_writer *json, const int32_t *operands, int32_t count,
@@ -56,16 +43,16 @@ static void write_operands(struct json_writer *json, const int32_t *operands, in
 static void write_tensor(struct json_writer *json, const struct tensor *tensor)
 {
     json_object(json);
-    add_text(json, "name", tensor->name);
-    add_text(json, "role", role_name(tensor->role));
-    add_text(json, "dtype", dtype_name(tensor->dtype));
+    json_put_text(json, "name", tensor->name);
+    json_put_text(json, "role", role_name(tensor->role));
+    json_put_text(json, "dtype", dtype_name(tensor->dtype));
     json_key(json, "shape");
     json_array(json);
     for (int32_t d = 0; d < tensor->shape.rank; d++)
         json_add_int(json, tensor->shape.dim[d]);
     json_end(json);
-    add_uint(json, "bytes", tensor->bytes);
-    add_uint(json, "offset", tensor->offset);
+    json_put_uint(json, "bytes", tensor->bytes);
+    json_put_uint(json, "offset", tensor->offset);
     json_key(json, "view_of");
     if (tensor->view_of < 0)
         json_add_null(json);
@@ -81,9 +68,9 @@ static void write_op(struct json_writer *json, const struct explained *explained
     const int32_t *operands = program->operands + op->first;
     const struct kernel_use *use = explained_kernel(explained, o);
     json_object(json);
-    add_text(json, "op", op_name(op->kind));
-    add_text(json, "part", part_name(op->part));
-    add_text(json, "layer", op->layer);
+    json_put_text(json, "op", op_name(op->kind));
+    json_put_text(json, "part", part_name(op->part));
+    json_put_text(json, "layer", op->layer);
     write_operands(json, operands, op->inputs, "inputs");
     write_operands(json, operands + op->inputs, op->outputs, "outputs");
     add_work(json, op_flop(program, op), op_bytes(program, op));
@@ -92,12 +79,12 @@ static void write_op(struct json_writer *json, const struct explained *explained
     op_attributes(op, write_attribute, json);
     json_end(json);
     if (*op->made_by)
-        add_text(json, "made_by", op->made_by);
+        json_put_text(json, "made_by", op->made_by);
     if (explained->plan) {
-        add_text(json, "kernel", use ? use->kernel : NULL);
-        add_uint(json, "launches", use ? (uint64_t)use->launches : 0);
+        json_put_text(json, "kernel", use ? use->kernel : NULL);
+        json_put_uint(json, "launches", use ? (uint64_t)use->launches : 0);
         if (use && use->why)
-            add_text(json, "why", use->why);
+            json_put_text(json, "why", use->why);
     }
     json_end(json);
 }
@@ -110,10 +97,10 @@ static void write_parts(struct json_writer *json, const struct explained *explai
         struct part_total total = explained_total(explained, (enum part)part);
         json_key(json, part_name((enum part)part));
         json_object(json);
-        add_uint(json, "ops", (uint64_t)total.ops);
+        json_put_uint(json, "ops", (uint64_t)total.ops);
         add_work(json, total.flop, total.bytes);
         if (explained->plan)
-            add_uint(json, "launches", (uint64_t)total.launches);
+            json_put_uint(json, "launches", (uint64_t)total.launches);
         json_end(json);
     }
     json_end(json);
@@ -125,10 +112,11 @@ static void write_memory(struct json_writer *json, const struct explained *expla
     json_key(json, "memory");
     json_object(json);
     for (int role = 0; role < ROLE_COUNT; role++)
-        add_uint(json, role_name((enum role)role), explained_bytes(explained, (enum role)role));
+        json_put_uint(json, role_name((enum role)role),
+                      explained_bytes(explained, (enum role)role));
     json_end(json);
-    add_uint(json, "activation_peak", program->role_bytes[ROLE_ACTIVATION]);
-    add_uint(json, "activation_unshared", program->activation_bytes_unshared);
+    json_put_uint(json, "activation_peak", program->role_bytes[ROLE_ACTIVATION]);
+    json_put_uint(json, "activation_unshared", program->activation_bytes_unshared);
 }
 
 static void write_tensors(struct json_writer *json, const struct program *program)
@@ -145,23 +133,21 @@ void explained_begin_json(const struct explained *explained, struct json_writer 
 {
     json_begin(json, out);
     json_object(json);
-    json_key(json, "prony");
-    json_add_int(json, RECORD_VERSION);
-    add_text(json, "kind", "network");
+    json_put_int(json, "prony", RECORD_VERSION);
+    json_put_text(json, "kind", "network");
     json_key(json, "network");
     json_object(json);
-    add_text(json, "model", explained->network->name);
-    add_text(json, "phase", explained->phase);
-    json_key(json, "batch");
-    json_add_int(json, explained->program->batch * explained->program->portions);
-    add_text(json, "backend", explained->backend ? explained->backend->name : NULL);
+    json_put_text(json, "model", explained->network->name);
+    json_put_text(json, "phase", explained->phase);
+    json_put_int(json, "batch", explained->program->batch * explained->program->portions);
+    json_put_text(json, "backend", explained->backend ? explained->backend->name : NULL);
     if (explained->absent[0])
-        add_text(json, "on_paper", explained->absent);
+        json_put_text(json, "on_paper", explained->absent);
     if (explained->network->rounded)
-        add_text(json, "rounded", explained->network->rounded);
+        json_put_text(json, "rounded", explained->network->rounded);
     add_hash(json, "program", recipe_hash(&explained->step));
-    add_uint(json, "parameters", params_count(&explained->params));
-    add_uint(json, "layers", (uint64_t)params_layers(&explained->params));
+    json_put_uint(json, "parameters", params_count(&explained->params));
+    json_put_uint(json, "layers", (uint64_t)params_layers(&explained->params));
     json_key(json, "programs");
     json_array(json);
 }
@@ -170,13 +156,12 @@ void explained_program_json(const struct explained *explained, struct json_write
 {
     const struct program *program = explained->program;
     json_object(json);
-    add_text(json, "name", program->name);
+    json_put_text(json, "name", program->name);
     add_hash(json, "program", program->hash);
-    json_key(json, "whole");
-    json_add_bool(json, explained->plan ? explained_together(explained) : program->whole);
+    json_put_bool(json, "whole", explained->plan ? explained_together(explained) : program->whole);
     if (program->op_by_op)
-        add_text(json, "op_by_op", program->op_by_op);
-    add_uint(json, "portions", (uint64_t)program->portions);
+        json_put_text(json, "op_by_op", program->op_by_op);
+    json_put_uint(json, "portions", (uint64_t)program->portions);
     write_parts(json, explained);
     write_memory(json, explained);
     write_tensors(json, program);

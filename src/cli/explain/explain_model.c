@@ -181,25 +181,13 @@ static void print_text(const struct model_view *view, struct text *out)
     print_line(out, &line);
 }
 
-static void add_count(struct json_writer *json, const char *key, uint64_t value)
-{
-    json_key(json, key);
-    json_add_uint(json, value);
-}
-
-static void add_text(struct json_writer *json, const char *key, const char *value)
-{
-    json_key(json, key);
-    json_add_text(json, value);
-}
-
 /* Where the rank's slices lie in the network's parameters. */
 static void write_rank(struct json_writer *json, const struct split_rank *rank)
 {
     json_object(json);
-    add_count(json, "flop", (uint64_t)flop_of(rank->program));
-    add_count(json, "parameters", params_count(&rank->params));
-    add_count(json, "activation_bytes", rank->program->role_bytes[ROLE_ACTIVATION]);
+    json_put_uint(json, "flop", (uint64_t)flop_of(rank->program));
+    json_put_uint(json, "parameters", params_count(&rank->params));
+    json_put_uint(json, "activation_bytes", rank->program->role_bytes[ROLE_ACTIVATION]);
     json_key(json, "slices");
     json_array(json);
     for (int32_t e = 0; e < rank->params.count; e++) {
@@ -207,10 +195,10 @@ static void write_rank(struct json_writer *json, const struct split_rank *rank)
         if (slice->axis < 0 || rank->params.entries[e].role != ROLE_PARAM)
             continue;
         json_object(json);
-        add_text(json, "name", rank->params.entries[e].name);
-        add_count(json, "axis", (uint64_t)slice->axis);
-        add_count(json, "from", (uint64_t)slice->from);
-        add_count(json, "count", (uint64_t)rank->params.entries[e].shape.dim[slice->axis]);
+        json_put_text(json, "name", rank->params.entries[e].name);
+        json_put_uint(json, "axis", (uint64_t)slice->axis);
+        json_put_uint(json, "from", (uint64_t)slice->from);
+        json_put_uint(json, "count", (uint64_t)rank->params.entries[e].shape.dim[slice->axis]);
         json_end(json);
     }
     json_end(json);
@@ -221,10 +209,10 @@ static void print_json(const struct model_view *view, struct text *out)
 {
     struct json_writer json;
     explain_split_begin(view->explained, "model", view->workers, &json, out);
-    add_count(&json, "all_reduces", (uint64_t)view->reductions);
-    add_count(&json, "forward_bytes", view->forward_bytes);
-    add_count(&json, "backward_bytes", view->backward_bytes);
-    add_count(&json, "sent_bytes", (uint64_t)sent_bytes(view));
+    json_put_uint(&json, "all_reduces", (uint64_t)view->reductions);
+    json_put_uint(&json, "forward_bytes", view->forward_bytes);
+    json_put_uint(&json, "backward_bytes", view->backward_bytes);
+    json_put_uint(&json, "sent_bytes", (uint64_t)sent_bytes(view));
     json_key(&json, "ranks");
     json_array(&json);
     for (int32_t r = 0; r < view->workers; r++)

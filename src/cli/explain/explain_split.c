@@ -207,24 +207,6 @@ static void print_text(const struct split_view *view, struct text *out)
     print_sums(view, out);
 }
 
-static void add_count(struct json_writer *json, const char *key, uint64_t value)
-{
-    json_key(json, key);
-    json_add_uint(json, value);
-}
-
-static void add_number(struct json_writer *json, const char *key, double value)
-{
-    json_key(json, key);
-    json_add_real(json, value);
-}
-
-static void add_text(struct json_writer *json, const char *key, const char *value)
-{
-    json_key(json, key);
-    json_add_text(json, value);
-}
-
 static void write_layers(struct json_writer *json, const struct program *program)
 {
     const char *last = "";
@@ -247,15 +229,15 @@ static void write_rank(struct json_writer *json, const struct split_view *view, 
     char hash[17];
     snprintf(hash, sizeof hash, "%016" PRIx64, program->hash);
     json_object(json);
-    add_count(json, "stage", (uint64_t)rank + 1);
-    add_text(json, "program", hash);
+    json_put_uint(json, "stage", (uint64_t)rank + 1);
+    json_put_text(json, "program", hash);
     write_layers(json, program);
-    add_number(json, "time_share", (sum->forward + sum->backward) / view->cost);
-    add_count(json, "flop", sum->flop);
-    add_count(json, "parameters", sum->parameters);
-    add_count(json, "sent_bytes", sum->sends);
-    add_count(json, "alive", (uint64_t)sum->alive);
-    add_count(json, "activation_bytes", sum->activations);
+    json_put_real(json, "time_share", (sum->forward + sum->backward) / view->cost);
+    json_put_uint(json, "flop", sum->flop);
+    json_put_uint(json, "parameters", sum->parameters);
+    json_put_uint(json, "sent_bytes", sum->sends);
+    json_put_uint(json, "alive", (uint64_t)sum->alive);
+    json_put_uint(json, "activation_bytes", sum->activations);
     json_end(json);
 }
 
@@ -264,17 +246,16 @@ void explain_split_begin(const struct explained *explained, const char *parallel
 {
     json_begin(json, out);
     json_object(json);
-    json_key(json, "prony");
-    json_add_int(json, RECORD_VERSION);
-    add_text(json, "kind", "split");
+    json_put_int(json, "prony", RECORD_VERSION);
+    json_put_text(json, "kind", "split");
     json_key(json, "split");
     json_object(json);
-    add_text(json, "model", explained->network->name);
-    add_text(json, "phase", "training");
-    add_text(json, "parallelism", parallelism);
-    add_count(json, "workers", (uint64_t)workers);
-    add_count(json, "batch", (uint64_t)explained->options.batch);
-    add_count(json, "parameters", params_count(&explained->params));
+    json_put_text(json, "model", explained->network->name);
+    json_put_text(json, "phase", "training");
+    json_put_text(json, "parallelism", parallelism);
+    json_put_uint(json, "workers", (uint64_t)workers);
+    json_put_uint(json, "batch", (uint64_t)explained->options.batch);
+    json_put_uint(json, "parameters", params_count(&explained->params));
 }
 
 void explain_split_end(struct json_writer *json, struct text *out)
@@ -288,11 +269,11 @@ static void print_json(const struct split_view *view, struct text *out)
 {
     struct json_writer json;
     explain_split_begin(view->explained, "pipeline", view->workers, &json, out);
-    add_text(&json, "schedule", pipeline_schedule_name(view->schedule));
-    add_count(&json, "micro_batches", (uint64_t)view->micros);
-    add_number(&json, "bubble", view->bubble);
-    add_number(&json, "even_bubble", view->even_bubble);
-    add_number(&json, "slowest_to_mean", view->largest * view->workers / view->cost);
+    json_put_text(&json, "schedule", pipeline_schedule_name(view->schedule));
+    json_put_uint(&json, "micro_batches", (uint64_t)view->micros);
+    json_put_real(&json, "bubble", view->bubble);
+    json_put_real(&json, "even_bubble", view->even_bubble);
+    json_put_real(&json, "slowest_to_mean", view->largest * view->workers / view->cost);
     json_key(&json, "ranks");
     json_array(&json);
     for (int32_t r = 0; r < view->workers; r++)

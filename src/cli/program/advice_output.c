@@ -132,45 +132,27 @@ void advised_proof(const struct advice *before, const struct advice *after, int 
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void put_text(struct json_writer *json, const char *key, const char *value)
-{
-    json_key(json, key);
-    json_add_text(json, value);
-}
-
-static void put_real(struct json_writer *json, const char *key, double value)
-{
-    json_key(json, key);
-    json_add_real(json, value);
-}
-
-static void put_int(struct json_writer *json, const char *key, int64_t value)
-{
-    json_key(json, key);
-    json_add_int(json, value);
-}
-
 void traced_json_budget(struct json_writer *json, const struct budget *budget)
 {
     json_key(json, "budget");
     json_object(json);
-    put_int(json, "window_ns", budget->window_ns);
+    json_put_int(json, "window_ns", budget->window_ns);
     for (int part = 0; part < BUDGET_PARTS; part++)
-        put_int(json, budget_part_name((enum budget_part)part), budget->part_ns[part]);
+        json_put_int(json, budget_part_name((enum budget_part)part), budget->part_ns[part]);
     json_end(json);
     json_key(json, "figures");
     json_object(json);
-    put_int(json, "compute_ns", budget->compute_ns);
-    put_int(json, "copy_ns", budget->copy_ns);
-    put_int(json, "overlap_ns", budget->overlap_ns);
-    put_int(json, "concurrent_ns", budget->concurrent_ns);
-    put_int(json, "kernels", (int64_t)budget->kernels);
-    put_int(json, "kernel_ns", budget->kernel_ns);
-    put_int(json, "copies", (int64_t)budget->copies);
-    put_int(json, "up_bytes", (int64_t)budget->up_bytes);
-    put_int(json, "up_ns", budget->up_ns);
-    put_int(json, "down_bytes", (int64_t)budget->down_bytes);
-    put_int(json, "down_ns", budget->down_ns);
+    json_put_int(json, "compute_ns", budget->compute_ns);
+    json_put_int(json, "copy_ns", budget->copy_ns);
+    json_put_int(json, "overlap_ns", budget->overlap_ns);
+    json_put_int(json, "concurrent_ns", budget->concurrent_ns);
+    json_put_int(json, "kernels", (int64_t)budget->kernels);
+    json_put_int(json, "kernel_ns", budget->kernel_ns);
+    json_put_int(json, "copies", (int64_t)budget->copies);
+    json_put_int(json, "up_bytes", (int64_t)budget->up_bytes);
+    json_put_int(json, "up_ns", budget->up_ns);
+    json_put_int(json, "down_bytes", (int64_t)budget->down_bytes);
+    json_put_int(json, "down_ns", budget->down_ns);
     json_end(json);
 }
 
@@ -179,17 +161,17 @@ static void put_finding(struct json_writer *json, const struct trace *trace,
 {
     struct text line = {0};
     json_object(json);
-    put_text(json, "rule", finding->rule->id);
-    put_text(json, "key", finding->rule->key);
-    put_text(json, "title", finding->rule->title);
-    put_text(json, "word", rule_word_name(finding->rule->word));
-    put_real(json, "gain", finding->gain);
-    put_real(json, "low", finding->low);
-    put_real(json, "high", finding->high);
+    json_put_text(json, "rule", finding->rule->id);
+    json_put_text(json, "key", finding->rule->key);
+    json_put_text(json, "title", finding->rule->title);
+    json_put_text(json, "word", rule_word_name(finding->rule->word));
+    json_put_real(json, "gain", finding->gain);
+    json_put_real(json, "low", finding->low);
+    json_put_real(json, "high", finding->high);
     trace_add_line(trace, finding->site, &line);
-    put_text(json, "line", line.length ? text_of(&line) : NULL);
-    put_text(json, "evidence", finding->evidence);
-    put_text(json, "action", finding->rule->action);
+    json_put_text(json, "line", line.length ? text_of(&line) : NULL);
+    json_put_text(json, "evidence", finding->evidence);
+    json_put_text(json, "action", finding->rule->action);
     json_end(json);
     text_free(&line);
 }
@@ -205,9 +187,9 @@ static enum status put_kernels(struct json_writer *json, const struct trace *tra
     json_array(json);
     for (size_t i = 0; i < count; i++) {
         json_object(json);
-        put_text(json, "name", trace_word(trace, kernels[i].name));
-        put_int(json, "count", (int64_t)kernels[i].count);
-        put_int(json, "ns", kernels[i].ns);
+        json_put_text(json, "name", trace_word(trace, kernels[i].name));
+        json_put_int(json, "count", (int64_t)kernels[i].count);
+        json_put_int(json, "ns", kernels[i].ns);
         json_end(json);
     }
     json_end(json);
@@ -228,8 +210,8 @@ static enum status put_lines(struct json_writer *json, const struct trace *trace
         struct text line = {0};
         trace_add_line(trace, lines[i].site, &line);
         json_object(json);
-        put_text(json, "line", line.length ? text_of(&line) : NULL);
-        put_int(json, "ns", lines[i].ns);
+        json_put_text(json, "line", line.length ? text_of(&line) : NULL);
+        json_put_int(json, "ns", lines[i].ns);
         json_end(json);
         text_free(&line);
     }
@@ -243,16 +225,15 @@ enum status traced_json(const struct trace *trace, const struct advice *advice, 
     struct json_writer json;
     json_begin(&json, out);
     json_object(&json);
-    put_text(&json, "title", title);
-    put_text(&json, "format", trace_fact(trace, "format"));
-    put_text(&json, "gpu", trace_fact(trace, "gpu"));
-    put_int(&json, "steps", (int64_t)advice->steps.count);
-    put_real(&json, "step_ns", advice->step_ns);
-    put_real(&json, "spread", advice->spread);
-    json_key(&json, "unwatched");
-    json_add_bool(&json, advice->unwatched);
-    put_real(&json, "replay", advice->replay);
-    put_int(&json, "samples", (int64_t)advice->samples);
+    json_put_text(&json, "title", title);
+    json_put_text(&json, "format", trace_fact(trace, "format"));
+    json_put_text(&json, "gpu", trace_fact(trace, "gpu"));
+    json_put_int(&json, "steps", (int64_t)advice->steps.count);
+    json_put_real(&json, "step_ns", advice->step_ns);
+    json_put_real(&json, "spread", advice->spread);
+    json_put_bool(&json, "unwatched", advice->unwatched);
+    json_put_real(&json, "replay", advice->replay);
+    json_put_int(&json, "samples", (int64_t)advice->samples);
     traced_json_budget(&json, &advice->budget);
     TRY(put_kernels(&json, trace, advice));
     TRY(put_lines(&json, trace, advice));
@@ -261,9 +242,9 @@ enum status traced_json(const struct trace *trace, const struct advice *advice, 
     for (size_t i = 0; i < advice->count; i++)
         put_finding(&json, trace, &advice->findings[i]);
     json_end(&json);
-    put_real(&json, "together", advice->together);
-    put_text(&json, "silent", advice->silent);
-    put_text(&json, "bound", advice->bound);
+    json_put_real(&json, "together", advice->together);
+    json_put_text(&json, "silent", advice->silent);
+    json_put_text(&json, "bound", advice->bound);
     json_end(&json);
     text_add(out, "\n");
     return STATUS_OK;

@@ -390,23 +390,17 @@ enum status program_report_text(const struct program_report *report, struct text
     return text_done(out);
 }
 
-static void add_real(struct json_writer *json, const char *key, double value)
-{
-    json_key(json, key);
-    json_add_real(json, value);
-}
-
 static void write_end(struct json_writer *json, const struct running_end *end)
 {
     json_object(json);
-    add_real(json, "wall_ns", end->wall_ns);
-    add_real(json, "user_ns", end->user_ns);
-    add_real(json, "system_ns", end->system_ns);
-    add_real(json, "peak_bytes", end->peak_bytes);
-    add_real(json, "page_faults", end->page_faults);
-    add_real(json, "storage_faults", end->storage_faults);
-    add_real(json, "status", end->code);
-    add_real(json, "signal", end->signal);
+    json_put_real(json, "wall_ns", end->wall_ns);
+    json_put_real(json, "user_ns", end->user_ns);
+    json_put_real(json, "system_ns", end->system_ns);
+    json_put_real(json, "peak_bytes", end->peak_bytes);
+    json_put_real(json, "page_faults", end->page_faults);
+    json_put_real(json, "storage_faults", end->storage_faults);
+    json_put_real(json, "status", end->code);
+    json_put_real(json, "signal", end->signal);
     json_end(json);
 }
 
@@ -416,13 +410,12 @@ static void write_threads(struct json_writer *json, const struct watched *watche
     for (size_t i = 0; i < watched->thread_count; i++) {
         const struct seen_thread *thread = &watched->threads[i];
         json_object(json);
-        json_key(json, "name");
-        json_add_text(json, thread->name);
-        add_real(json, "process", thread->process);
-        add_real(json, "thread", thread->thread);
-        add_real(json, "on_core_ns", thread->ran_ns);
-        add_real(json, "ready_ns", thread->runnable_ns);
-        add_real(json, "waiting_ns", thread->ticks_waiting);
+        json_put_text(json, "name", thread->name);
+        json_put_real(json, "process", thread->process);
+        json_put_real(json, "thread", thread->thread);
+        json_put_real(json, "on_core_ns", thread->ran_ns);
+        json_put_real(json, "ready_ns", thread->runnable_ns);
+        json_put_real(json, "waiting_ns", thread->ticks_waiting);
         json_end(json);
     }
     json_end(json);
@@ -438,17 +431,14 @@ static enum status write_hot(struct json_writer *json, const struct trace *trace
         const struct hot_row *row = &hot.rows[i];
         const struct site *site = row->site ? &trace->sites[row->site] : NULL;
         json_object(json);
-        json_key(json, "name");
-        json_add_text(json, trace_word(trace, row->name));
+        json_put_text(json, "name", trace_word(trace, row->name));
         if (site && by != HOT_CALLS) {
-            json_key(json, "file");
-            json_add_text(json, trace_word(trace, site->file));
-            add_real(json, "line", site->line);
-            json_key(json, "function");
-            json_add_text(json, trace_word(trace, site->function));
+            json_put_text(json, "file", trace_word(trace, site->file));
+            json_put_real(json, "line", site->line);
+            json_put_text(json, "function", trace_word(trace, site->function));
         }
-        add_real(json, "ns", row->ns);
-        add_real(json, "share", row->ns / hot.all_ns);
+        json_put_real(json, "ns", row->ns);
+        json_put_real(json, "share", row->ns / hot.all_ns);
         json_end(json);
     }
     json_end(json);
@@ -469,31 +459,29 @@ enum status program_report_json(const struct program_report *report, struct text
     struct json_writer json;
     json_begin(&json, out);
     json_object(&json);
-    json_key(&json, "command");
-    json_add_text(&json, report->command);
+    json_put_text(&json, "command", report->command);
     if (report->unwatched) {
         json_key(&json, "unwatched");
         write_end(&json, report->unwatched);
     }
     json_key(&json, "watched");
     write_end(&json, &watched->end);
-    add_real(&json, "samples", (double)watched->named.samples);
-    add_real(&json, "of_python", (double)watched->named.of_python);
-    add_real(&json, "with_line", (double)watched->named.with_line);
-    add_real(&json, "with_function", (double)watched->named.with_function);
-    add_real(&json, "with_both", (double)watched->named.with_both);
-    add_real(&json, "torn", (double)watched->named.torn);
-    add_real(&json, "unanswered", (double)watched->named.unanswered);
-    add_real(&json, "sampling_ns", watched->handler_ns);
-    add_real(&json, "looking_ns", watched->look_ns);
+    json_put_real(&json, "samples", (double)watched->named.samples);
+    json_put_real(&json, "of_python", (double)watched->named.of_python);
+    json_put_real(&json, "with_line", (double)watched->named.with_line);
+    json_put_real(&json, "with_function", (double)watched->named.with_function);
+    json_put_real(&json, "with_both", (double)watched->named.with_both);
+    json_put_real(&json, "torn", (double)watched->named.torn);
+    json_put_real(&json, "unanswered", (double)watched->named.unanswered);
+    json_put_real(&json, "sampling_ns", watched->handler_ns);
+    json_put_real(&json, "looking_ns", watched->look_ns);
     json_key(&json, "threads");
     write_threads(&json, watched);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         json_key(&json, lists[i].key);
         TRY(write_hot(&json, report->trace, lists[i].by));
     }
-    json_key(&json, "notes");
-    json_add_text(&json, text_of(&watched->notes));
+    json_put_text(&json, "notes", text_of(&watched->notes));
     json_end(&json);
     text_add_char(out, '\n');
     return text_done(out);

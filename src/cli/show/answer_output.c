@@ -96,12 +96,9 @@ enum status answer_json(const struct finding_about *about)
     enum status status = STATUS_OK;
     json_begin(&json, &text);
     json_object(&json);
-    json_key(&json, "model");
-    json_add_text(&json, about->model);
-    json_key(&json, "machine");
-    json_add_text(&json, about->machine.title);
-    json_key(&json, "shipped");
-    json_add_bool(&json, about->machine.shipped);
+    json_put_text(&json, "model", about->model);
+    json_put_text(&json, "machine", about->machine.title);
+    json_put_bool(&json, "shipped", about->machine.shipped);
     json_key(&json, "answers");
     json_array(&json);
     for (size_t i = 0; i < FINDINGS && status == STATUS_OK; i++) {

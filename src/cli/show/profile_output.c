@@ -286,28 +286,16 @@ enum status profiled_text(const struct profiled *profiled, struct text *out)
     return print_budget(profiled, out);
 }
 
-static void write_real(struct json_writer *json, const char *key, double value)
-{
-    json_key(json, key);
-    json_add_real(json, value);
-}
-
-static void write_text(struct json_writer *json, const char *key, const char *value)
-{
-    json_key(json, key);
-    json_add_text(json, value);
-}
-
 static void write_figures(struct json_writer *json, const struct figures *figures, double step_ns)
 {
-    write_real(json, "ns", figures->ns);
-    write_real(json, "share", figures->ns / step_ns);
-    write_real(json, "flop", (double)figures->flop);
-    write_real(json, "bytes", (double)figures->bytes);
-    write_real(json, "flop_per_s", (double)figures->flop / figures->ns * 1e9);
-    write_real(json, "bytes_per_s", (double)figures->bytes / figures->ns * 1e9);
-    write_real(json, "floor_ns", figures->floor_ns);
-    write_real(json, "times_floor", figures->ns / figures->floor_ns);
+    json_put_real(json, "ns", figures->ns);
+    json_put_real(json, "share", figures->ns / step_ns);
+    json_put_real(json, "flop", (double)figures->flop);
+    json_put_real(json, "bytes", (double)figures->bytes);
+    json_put_real(json, "flop_per_s", (double)figures->flop / figures->ns * 1e9);
+    json_put_real(json, "bytes_per_s", (double)figures->bytes / figures->ns * 1e9);
+    json_put_real(json, "floor_ns", figures->floor_ns);
+    json_put_real(json, "times_floor", figures->ns / figures->floor_ns);
 }
 
 static void write_ops(struct json_writer *json, const struct profile *profile, double step_ns)
@@ -318,10 +306,10 @@ static void write_ops(struct json_writer *json, const struct profile *profile, d
         const struct op *op = &profile->program->ops[o];
         struct figures figures = op_figures(profile, o);
         json_object(json);
-        write_text(json, "op", op_name(op->kind));
-        write_text(json, "part", part_name(op->part));
-        write_text(json, "layer", op->layer);
-        write_text(json, "kernel", *profile->ops[o].kernel ? profile->ops[o].kernel : NULL);
+        json_put_text(json, "op", op_name(op->kind));
+        json_put_text(json, "part", part_name(op->part));
+        json_put_text(json, "layer", op->layer);
+        json_put_text(json, "kernel", *profile->ops[o].kernel ? profile->ops[o].kernel : NULL);
         write_figures(json, &figures, step_ns);
         json_end(json);
     }
@@ -348,14 +336,14 @@ static void write_hash(struct json_writer *json, uint64_t hash)
 {
     char text[17];
     snprintf(text, sizeof text, "%016" PRIx64, hash);
-    write_text(json, "program", text);
+    json_put_text(json, "program", text);
 }
 
 static void write_disturbed(struct json_writer *json, const struct watch *watch)
 {
     struct text notes = {0};
     watch_note(watch, &notes);
-    write_text(json, "disturbed", notes.length ? text_of(&notes) + 2 : NULL);
+    json_put_text(json, "disturbed", notes.length ? text_of(&notes) + 2 : NULL);
     text_free(&notes);
 }
 
@@ -368,19 +356,19 @@ enum status profiled_json(const struct profiled *profiled, struct text *out)
 
     json_begin(&json, out);
     json_object(&json);
-    write_text(&json, "model", profiled->task->network->name);
-    write_text(&json, "phase", profiled->phase);
-    write_real(&json, "batch", profiled->task->batch);
-    write_text(&json, "backend", profiled->backend);
+    json_put_text(&json, "model", profiled->task->network->name);
+    json_put_text(&json, "phase", profiled->phase);
+    json_put_real(&json, "batch", profiled->task->batch);
+    json_put_text(&json, "backend", profiled->backend);
     if (profiled->threads)
-        write_real(&json, "threads", profiled->threads);
-    write_real(&json, "launches", (double)inside->launches);
-    write_real(&json, "timed_ns", inside->time_ns.median);
-    write_real(&json, "floor_ns", inside->floor_ns);
-    write_real(&json, "watched_ns", step_ns);
-    write_real(&json, "watched_steps", inside->profiles[0].steps);
-    write_real(&json, "missing", inside_missing(inside));
-    write_text(&json, "merged", inside->merged[0] ? inside->merged : NULL);
+        json_put_real(&json, "threads", profiled->threads);
+    json_put_real(&json, "launches", (double)inside->launches);
+    json_put_real(&json, "timed_ns", inside->time_ns.median);
+    json_put_real(&json, "floor_ns", inside->floor_ns);
+    json_put_real(&json, "watched_ns", step_ns);
+    json_put_real(&json, "watched_steps", inside->profiles[0].steps);
+    json_put_real(&json, "missing", inside_missing(inside));
+    json_put_text(&json, "merged", inside->merged[0] ? inside->merged : NULL);
     write_disturbed(&json, &inside->watch);
     TRY(advise_budget(&inside->trace, &advice));
     traced_json_budget(&json, &advice.budget);
@@ -390,7 +378,7 @@ enum status profiled_json(const struct profiled *profiled, struct text *out)
     for (int32_t p = 0; p < inside->count; p++) {
         const struct profile *profile = &inside->profiles[p];
         json_object(&json);
-        write_text(&json, "name", profile->program->name);
+        json_put_text(&json, "name", profile->program->name);
         write_hash(&json, profile->program->hash);
         write_parts(&json, profile, step_ns);
         write_ops(&json, profile, step_ns);

@@ -55,8 +55,7 @@ static void add_note(struct json_writer *writer, const char *key, const char *fo
     va_start(list, format);
     vsnprintf(value, sizeof value, format, list);
     va_end(list);
-    json_key(writer, key);
-    json_add_text(writer, value);
+    json_put_text(writer, key, value);
 }
 
 static void add_control(struct json_writer *writer, const struct control *control)
@@ -76,8 +75,7 @@ static void add_entry(struct json_writer *writer, const struct entry *entry, uin
     add_name("", entry, &name);
     json_key(writer, text_of(&name));
     json_object(writer);
-    json_key(writer, "dtype");
-    json_add_text(writer, type_names[entry->dtype]);
+    json_put_text(writer, "dtype", type_names[entry->dtype]);
     json_key(writer, "shape");
     json_array(writer);
     for (int32_t i = 0; i < entry->shape.rank; i++)
@@ -105,8 +103,7 @@ static enum status write_header(const struct params *params, enum safetensors_co
     json_key(&writer, METADATA);
     json_object(&writer);
     for (size_t i = 0; i < note_count; i++) {
-        json_key(&writer, notes[i].key);
-        json_add_text(&writer, notes[i].value);
+        json_put_text(&writer, notes[i].key, notes[i].value);
     }
     if (content == SAFETENSORS_CHECKPOINT)
         add_control(&writer, &params->control);

@@ -10,17 +10,14 @@ void quantisation_write(const struct quantisation *how, struct text *out)
     struct json_writer writer;
     json_begin(&writer, out);
     json_object(&writer);
-    json_key(&writer, "plain");
-    json_add_int(&writer, how->plain);
-    json_key(&writer, "weight_bits");
-    json_add_int(&writer, how->weight_bits);
+    json_put_int(&writer, "plain", how->plain);
+    json_put_int(&writer, "weight_bits", how->weight_bits);
     json_key(&writer, "keep");
     json_array(&writer);
     for (int32_t i = 0; i < how->keep_count; i++)
         json_add_text(&writer, how->keep[i]);
     json_end(&writer);
-    json_key(&writer, "tensors");
-    json_add_int(&writer, how->count);
+    json_put_int(&writer, "tensors", how->count);
     json_key(&writer, "ranges"); /* tensor, low, high */
     json_array(&writer);
     for (int32_t t = 0; t < how->count; t++) {
