@@ -193,6 +193,13 @@ static enum status take_busy(void *context, const char *key, const char *value, 
     return STATUS_OK;
 }
 
+static const char *busy_words(const char *why)
+{
+    if (strcmp(why, "the host") == 0)
+        return "The host took CPU time away";
+    return strstr(why, "GPU") ? "Other programs used the GPU" : "Other programs used the CPU";
+}
+
 static enum status take_point(void *context, const struct store_row *row)
 {
     *(struct point *)context = row->point;
@@ -224,8 +231,7 @@ enum status finding_busy(struct asking *asking)
     struct store_glance glance = {.metrics = none, .limit = 1};
     TRY(finding_add_filters(about->arena, where, &why, 1, &glance.where));
     TRY(store_rows(about->store, &glance, take_point, &point, &count));
-    text_add(out, strcmp(busy.why, "the host") ? "Other programs used the CPU"
-                                               : "The host took CPU time away");
+    text_add(out, busy_words(busy.why));
     text_printf(out,
                 " during %lld of %lld results, and no finding rests on these. Measure again while "
                 "nothing else runs.",

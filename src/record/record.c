@@ -128,6 +128,13 @@ double record_of_limit(const struct record *record)
     return times >= RECORD_FLOOR_LEAST ? 100 / fmax(times, 1) : (double)NAN;
 }
 
+/* Did others compute on the GPU meanwhile? Those that only have memory there do not count. */
+static bool is_gpu_shared(const struct record *record)
+{
+    return strcmp(record->point.unit, "gpu") == 0 && record_meter(record, "gpu_others") > 0 &&
+           !(record_meter(record, "gpu_others_busy") < RECORD_GPU_OTHERS_MATTER);
+}
+
 const char *record_disturbed(const struct record *record)
 {
     const double others = record_meter(record, "other_load");
@@ -135,6 +142,8 @@ const char *record_disturbed(const struct record *record)
     const double threads = record->point.threads ? (double)record->point.threads : 1;
     if (others > RECORD_OTHERS_MATTER && threads + others > cores - 1)
         return "other programs";
+    if (is_gpu_shared(record))
+        return "other programs on the GPU";
     return record_meter(record, "steal") > RECORD_STEAL_SPOILS ? "the host" : "";
 }
 
@@ -144,6 +153,8 @@ const char *record_crowded(const struct record *record, int64_t cores)
     const double spare = cores > threads ? (double)(cores - threads) : 0;
     if (record_meter(record, "other_load") > spare + RECORD_OTHERS_MATTER)
         return "other programs";
+    if (is_gpu_shared(record))
+        return "other programs on the GPU";
     return record_meter(record, "steal") > RECORD_STEAL_SPOILS ? "the host" : "";
 }
 

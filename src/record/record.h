@@ -122,12 +122,14 @@ bool record_slow_hour(const struct record *record);
 #define RECORD_FLOOR_LEAST 0.95
 double record_of_limit(const struct record *record);
 
-/* What else used the CPU while the result was taken, so that nothing is concluded from it: "other
- * programs", "the host", or "". A note is written from less on: the host of a virtual machine
- * nearly always takes some, and a few per cent of one CPU move no figure by more. */
-#define RECORD_OTHERS_MATTER 0.2 /* cores that others kept busy */
-#define RECORD_STEAL_MATTERS 1   /* per cent of a CPU that the host took away: a note */
-#define RECORD_STEAL_SPOILS 5    /* … and nothing is concluded */
+/* What else used the CPU, or the GPU that was measured, while the result was taken, so that nothing
+ * is concluded from it: "other programs", "other programs on the GPU", "the host", or "". A note is
+ * written from less on: the host of a virtual machine nearly always takes some, and a few per cent
+ * of one CPU move no figure by more. */
+#define RECORD_OTHERS_MATTER 0.2   /* cores that others kept busy */
+#define RECORD_GPU_OTHERS_MATTER 1 /* per cent of the time that one of them computed there */
+#define RECORD_STEAL_MATTERS 1     /* per cent of a CPU that the host took away: a note */
+#define RECORD_STEAL_SPOILS 5      /* … and nothing is concluded */
 const char *record_disturbed(const struct record *record);
 
 /* The same for two that took turns, which others hit alike as long as they leave a core to each

@@ -328,10 +328,14 @@ static void check_company(int others, double busy, double row, const char *note)
         .end = {.wall_ns = 2000000000, .company = {.others = others, .busy = busy}}};
     struct record_meter rows[WATCH_ROWS];
     struct text notes = {0};
-    CHECK_EQUAL_INT((int)watch_report(&watch, rows), 3);
+    CHECK_EQUAL_INT((int)watch_report(&watch, rows), 4);
     CHECK_EQUAL_TEXT(rows[2].name, "gpu_others");
     CHECK_NEAR(rows[2].value, row, 1e-9);
     CHECK_EQUAL_INT(rows[2].unavailable != NULL, others < 0);
+    CHECK_EQUAL_TEXT(rows[3].name, "gpu_others_busy");
+    CHECK_EQUAL_INT(rows[3].unavailable != NULL, isnan(busy) && others);
+    if (!rows[3].unavailable)
+        CHECK_NEAR(rows[3].value, others ? busy : 0, 1e-9);
     watch_note(&watch, &notes);
     CHECK_EQUAL_TEXT(text_of(&notes), note);
     text_free(&notes);

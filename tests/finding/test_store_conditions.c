@@ -205,6 +205,26 @@ TEST(a_busy_machine_is_told)
     store_close(store);
 }
 
+/* A GPU that others compute on carries nothing; one where they only hold memory does. */
+TEST(a_shared_gpu_carries_nothing)
+{
+    static const char *const words[] = {"unit=gpu backend=cuda batch=1",
+                                        "unit=gpu backend=cuda batch=64"};
+    for (int busy = 0; busy < 2; busy++) {
+        struct store *store = fresh_store();
+        for (int i = 0; i < 2; i++)
+            plant(store, &(struct planted){.words = words[i],
+                                           .rate = i ? 330 : 100,
+                                           .times_floor = 2,
+                                           .gpu_others = 1,
+                                           .gpu_busy = busy ? 40 : 0});
+        expect(store, "batch", !busy, busy ? "(Left out as disturbed: 2 results.)" : "Batches pay");
+        expect(store, "busy", busy,
+               busy ? "Other programs used the GPU during 2 of 2 results" : "No: 0 of 2");
+        store_close(store);
+    }
+}
+
 /* The overview: the best findings of one machine. */
 
 static void find_overview(struct store *store, const char *filters, struct arena *arena,

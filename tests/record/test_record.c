@@ -227,6 +227,27 @@ TEST(what_disturbs_is_told_by_the_meters)
     arena_free(&arena);
 }
 
+TEST(a_shared_gpu_disturbs)
+{
+    struct record_meter rows[] = {{"gpu_others", 1, NULL}, {"gpu_others_busy", 40, NULL}};
+    struct record record;
+    record_start(&record);
+    record.meters = rows;
+    record.meter_count = 2;
+    CHECK_EQUAL_TEXT(record_disturbed(&record), ""); /* it ran on the CPU */
+    CHECK_OK(point_set(&record.point, &axes[AXIS_unit], "gpu"));
+    CHECK_EQUAL_TEXT(record_disturbed(&record), "other programs on the GPU");
+    CHECK_EQUAL_TEXT(record_crowded(&record, 64), "other programs on the GPU");
+    rows[1].value = 0; /* they did nothing */
+    CHECK_EQUAL_TEXT(record_disturbed(&record), "");
+    rows[1].unavailable = "the driver does not tell";
+    CHECK_EQUAL_TEXT(record_disturbed(&record), "other programs on the GPU");
+    record.meter_count = 1; /* a record of before it was told */
+    CHECK_EQUAL_TEXT(record_disturbed(&record), "other programs on the GPU");
+    rows[0].value = 0;
+    CHECK_EQUAL_TEXT(record_disturbed(&record), "");
+}
+
 TEST(frameworks_have_titles)
 {
     CHECK_EQUAL_TEXT(framework_title("pytorch"), "PyTorch");

@@ -44,8 +44,9 @@ struct planted {
     const char *words;
     double rate, times_floor;
     const char *bound, *handicap;
-    double noise; /* half the interval ÷ median; 0: 1 % */
-    double load;  /* cores that others kept busy */
+    double noise;                /* half the interval ÷ median; 0: 1 % */
+    double load;                 /* cores that others kept busy */
+    double gpu_others, gpu_busy; /* processes on the GPU; how busy one was, in per cent */
     bool unchecked;
     int cores; /* 0: 2 */
 };
@@ -55,7 +56,9 @@ static inline void plant(struct store *store, const struct planted *planted)
     struct arena arena = {0};
     struct store_where where;
     char cores[40];
-    const struct record_meter meter = {"other_load", planted->load, NULL};
+    const struct record_meter meters[] = {{"other_load", planted->load, NULL},
+                                          {"gpu_others", planted->gpu_others, NULL},
+                                          {"gpu_others_busy", planted->gpu_busy, NULL}};
     struct json *machine;
     struct record record;
     struct text line = {0};
@@ -74,8 +77,8 @@ static inline void plant(struct store *store, const struct planted *planted)
     record.at = "2026-11-15T10:03:58Z";
     record.check.verdict = planted->unchecked ? RECORD_UNCHECKED : RECORD_RIGHT;
     record.program = "0123456789abcdef";
-    record.meters = &meter;
-    record.meter_count = 1;
+    record.meters = meters;
+    record.meter_count = sizeof meters / sizeof *meters;
     snprintf(cores, sizeof cores, "{\"cores\":%d}", planted->cores ? planted->cores : 2);
     CHECK_OK(json_parse(&arena, "machine", cores, strlen(cores), &machine));
     record.machine = machine;

@@ -13,7 +13,7 @@
 /* /proc/stat counts in hundredths of a second: shorter than this it says nothing. */
 static const uint64_t TELLING_NS = 200000000;
 static const double CLOCK_MATTERS = 0.05;
-static const double HELD_MATTERS = 1, COMPANY_MATTERS = 1; /* per cent of the time */
+static const double HELD_MATTERS = 1; /* per cent of the time */
 
 /* NVML looks at processes a few times a second: of a shorter time, what they did just before
  * counts. */
@@ -183,7 +183,7 @@ static void note_company(const struct watch *watch, struct text *notes)
 {
     const int others = watch_company(watch);
     const double busy = watch->end.company.busy; /* NaN: not told, or they have gone */
-    if (others <= 0 || (busy < COMPANY_MATTERS && !isnan(busy)))
+    if (others <= 0 || busy < RECORD_GPU_OTHERS_MATTER)
         return;
     text_printf(notes, "; %d other process%s on the GPU", others, others == 1 ? " is" : "es are");
     if (!isnan(busy))
@@ -193,13 +193,16 @@ static void note_company(const struct watch *watch, struct text *notes)
 size_t watch_report(const struct watch *watch, struct record_meter rows[WATCH_ROWS])
 {
     static const char unknown[] = "NVML does not list the processes of this system";
+    static const char untold[] = "NVML does not say how busy they were";
     const int company = watch_company(watch);
     const char *reason = isnan(watch_wall(watch)) ? "it was too short" : "/proc does not tell";
     double steal = watch_steal(watch), others = watch_others(watch);
     rows[0] = (struct record_meter){"steal", steal, isnan(steal) ? reason : NULL};
     rows[1] = (struct record_meter){"other_load", others, isnan(others) ? reason : NULL};
     rows[2] = (struct record_meter){"gpu_others", company, company < 0 ? unknown : NULL};
-    return watch->gpu ? 3 : 2;
+    const double busy = company == 0 ? 0 : watch->end.company.busy;
+    rows[3] = (struct record_meter){"gpu_others_busy", busy, isnan(busy) ? untold : NULL};
+    return watch->gpu ? 4 : 2;
 }
 
 void watch_note(const struct watch *watch, struct text *notes)

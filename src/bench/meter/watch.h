@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { WATCH_ROWS = 3, WATCH_PROCESSES = 256 };
+enum { WATCH_ROWS = 4, WATCH_PROCESSES = 256 };
 
 /* What the system counts up, and its state at one moment; NaN where it does not tell. */
 struct watch_reading {
@@ -37,7 +37,8 @@ void watch_begin(struct watch *watch);
 void watch_end(struct watch *watch);
 
 /* Rows for a record: steal (per cent of the time), other_load (cores that others kept busy), and of
- * a GPU gpu_others (processes on it that are none of ours). How many. */
+ * a GPU gpu_others (processes on it that are none of ours) and gpu_others_busy (per cent: how much
+ * one of them computed at most). How many. */
 size_t watch_report(const struct watch *watch, struct record_meter rows[WATCH_ROWS]);
 /* How many times longer work takes now than with a CPU of its own, because others want it too: 1 on
  * an idle machine of that many cores. Takes up to 0.2 s. */
