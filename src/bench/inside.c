@@ -123,6 +123,7 @@ enum status inside_look(struct task *task, const struct inside_options *options,
     TRY(job_network_open(task, &options->network, &out->job));
     TRY(out->job->kind->prepare(out->job));
     out->watch.gpu = strcmp(backend->unit, "gpu") == 0;
+    watch_open(&out->watch);
     watch_begin(&out->watch);
     TRY(inside_time(out, &options->measure, out->watch.gpu));
     TRY(inside_watch(out));

@@ -215,6 +215,7 @@ enum status watching_run(const struct watching_options *options, struct trace *t
     NEED_OR(done, look = mem_alloc(sizeof *look));
     TRY_OR(done, make_environment(options, folder, &arena, &environment));
     started.environment = environment;
+    watch_open(&machine);
     watch_begin(&machine);
     TRY_OR(done, running_start(&program, &started));
     TRY_OR(done, look_open(look, folder, program.process, &gathered));

@@ -195,7 +195,7 @@ TEST(tiles_cover_every_layer)
 
 static bool is_owned(const struct dense_stack *dense, int32_t batch)
 {
-    struct grid_layout layout;
+    struct grid_layout layout = {0};
     return CHECK(grid_lay_out(dense, batch, &h200, &layout)) && layout.owns;
 }
 

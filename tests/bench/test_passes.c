@@ -319,6 +319,27 @@ TEST(steal_and_load_have_their_units)
     text_free(&notes);
 }
 
+/* Each CPU by itself adds up to all of them, so that what happens on others' CPUs is left out. */
+TEST(only_cpus_that_may_be_used_are_watched)
+{
+    struct watch all = {0}, open = {0};
+    watch_begin(&all);
+    double busy_ns = 0, most_ns = 0;
+    for (size_t cpu = 0; cpu < (size_t)sysconf(_SC_NPROCESSORS_CONF); cpu++) {
+        struct watch one = {0};
+        CPU_SET(cpu, &one.cpus);
+        watch_begin(&one);
+        busy_ns += one.start.busy_ns;
+        most_ns = fmax(most_ns, one.start.busy_ns);
+    }
+    if (isnan(busy_ns))
+        SKIP("the system has no /proc/stat");
+    CHECK_NEAR(busy_ns / all.start.busy_ns, 1, 0.05);
+    CHECK(most_ns > 0 && most_ns <= busy_ns);
+    watch_open(&open);
+    CHECK(CPU_COUNT(&open.cpus) >= 1);
+}
+
 /* What the records say of n other processes on the GPU that are so busy. */
 static void check_company(int others, double busy, double row, const char *note)
 {

@@ -49,20 +49,29 @@ static double read_ghz(void)
     return ghz;
 }
 
-/* user nice system idle iowait irq softirq steal, in ticks. */
-static void read_stat(struct watch_reading *out)
+/* A line of /proc/stat: user nice system idle iowait irq softirq steal, in ticks. Without a list of
+ * CPUs the first line has the sum; with one, those that are in it are added up. */
+static void read_stat(const cpu_set_t *cpus, struct watch_reading *out)
 {
     double user, nice, system, irq, soft, steal, tick_ns = 1e9 / (double)sysconf(_SC_CLK_TCK);
+    char line[512];
+    unsigned cpu;
+    const bool all = CPU_COUNT(cpus) == 0;
     FILE *file = fopen("/proc/stat", "re");
-    out->busy_ns = out->steal_ns = (double)NAN;
-    if (!file)
-        return;
-    if (fscanf(file, "cpu %lf %lf %lf %*f %*f %lf %lf %lf", &user, &nice, &system, &irq, &soft,
-               &steal) == 6) {
-        out->busy_ns = (user + nice + system + irq + soft) * tick_ns;
-        out->steal_ns = steal * tick_ns;
+    out->busy_ns = out->steal_ns = file ? 0 : (double)NAN;
+    while (file && fgets(line, sizeof line, file) && strncmp(line, "cpu", 3) == 0) {
+        const bool sum = line[3] == ' ';
+        if (sum != all || (!sum && (sscanf(line, "cpu%u", &cpu) != 1 || cpu >= CPU_SETSIZE ||
+                                    !CPU_ISSET(cpu, cpus))))
+            continue;
+        if (sscanf(line, "%*s %lf %lf %lf %*f %*f %lf %lf %lf", &user, &nice, &system, &irq, &soft,
+                   &steal) != 6)
+            continue;
+        out->busy_ns += (user + nice + system + irq + soft) * tick_ns;
+        out->steal_ns += steal * tick_ns;
     }
-    fclose(file);
+    if (file)
+        fclose(file);
 }
 
 static uint64_t watch_ns(const struct timespec *time)
@@ -117,7 +126,7 @@ static void read_all(const struct watch *watch, struct watch_reading *out)
     out->ours_ns = (double)clock_cpu_ns() + ended_ns();
     for (int i = 0; i < watch->process_count; i++)
         out->ours_ns += process_ns(watch->processes[i]);
-    read_stat(out);
+    read_stat(&watch->cpus, out);
     out->ghz = read_ghz();
     out->throttled = read_number("/sys/devices/system/cpu/cpu0/thermal_throttle/"
                                  "package_throttle_count");
@@ -135,6 +144,12 @@ void watch_family(struct watch *watch, const struct family *family)
 {
     for (int i = 0; i < family->count && watch->process_count < WATCH_PROCESSES; i++)
         watch->processes[watch->process_count++] = family->processes[i];
+}
+
+void watch_open(struct watch *watch)
+{
+    if (sched_getaffinity(0, sizeof watch->cpus, &watch->cpus) != 0)
+        CPU_ZERO(&watch->cpus);
 }
 
 void watch_begin(struct watch *watch)

@@ -8,6 +8,7 @@
 #include "bench/meter/family.h"
 #include "record/record.h"
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,7 +17,7 @@ enum { WATCH_ROWS = 4, WATCH_PROCESSES = 256 };
 /* What the system counts up, and its state at one moment; NaN where it does not tell. */
 struct watch_reading {
     uint64_t wall_ns;
-    double steal_ns, busy_ns; /* of all CPUs */
+    double steal_ns, busy_ns; /* of the CPUs that this process may use */
     double ours_ns;           /* CPU time of this process and of those that are watched with it */
     double ghz, throttled;
     uint64_t at_us;             /* since 1970 */
@@ -27,9 +28,14 @@ struct watch_reading {
 struct watch {
     pid_t processes[WATCH_PROCESSES]; /* ours beside this one: peers */
     int process_count;
-    bool gpu; /* is the GPU to be watched as well? */
+    bool gpu;       /* is the GPU to be watched as well? */
+    cpu_set_t cpus; /* that this process may use; none: all of the machine */
     struct watch_reading start, end;
 };
+
+/* What happens on CPUs that this process may not use (taskset, Slurm) does not count. Call it
+ * before a pool pins the thread to one of them. */
+void watch_open(struct watch *watch);
 
 /* What this process does is ours too. What ended meanwhile is counted. */
 void watch_family(struct watch *watch, const struct family *family);

@@ -166,7 +166,8 @@ static enum status check_library(const struct point *point)
              point->scenario);
     if (!point_is(point, CHOICE_data_synthetic))
         FAIL(STATUS_UNSUPPORTED, "--through library needs --data synthetic");
-    if (point->isa[0] || !point_is(point, CHOICE_fusion_on) || !point_is(point, CHOICE_pages_2m) ||
+    if (point->isa[0] || !point_is(point, CHOICE_fusion_on) ||
+        (point->pages[0] && !point_is(point, CHOICE_pages_2m)) ||
         (point->affinity[0] && !point_is(point, CHOICE_affinity_none)))
         FAIL(STATUS_UNSUPPORTED,
              "the library chooses by itself: leave out --isa, --fusion, --pages and --affinity");

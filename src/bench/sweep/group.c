@@ -565,6 +565,7 @@ enum status group_run(struct bench *bench, struct workload *workload, const stru
     int left = 0;
     if (point_is(&points[0], CHOICE_scenario_target))
         return target_group(bench, workload->task, points, count);
+    watch_open(&group.watch);
     enum status status = group_make(&group, points, count);
 
     if (status == STATUS_OK)
