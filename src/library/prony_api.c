@@ -268,7 +268,7 @@ static enum status prepare(struct prony *network, int32_t rows, struct lap *lap)
     options.stage = traits.stages - 1;
     TRY(lap_compile(lap, &model->engine, network->network, &model->params, &options, rows));
     TRY(engine_attach(&model->engine, &model->params));
-    return lap_prepare(lap, &model->engine);
+    return lap_prepare(lap, &model->engine, &model->params);
 }
 
 static enum status check_rows(int32_t rows)

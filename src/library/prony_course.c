@@ -157,8 +157,7 @@ static enum status begin(struct prony *network, struct prony_data *data,
 {
     struct trainer_options options = {
         .resume = asked->resume,
-        .comm = network->comm,
-        .sync_norm = network->sync_norm,
+        .sharing = network->sharing,
         .course =
             {
 #define PRONY_COURSE(type, name, key, usual, low, high, otherwise, meaning, help)                  \
@@ -184,10 +183,9 @@ int prony_begin(struct prony *network, struct prony_data *data, const struct pro
     return inside_leave(theirs, begin(network, data, course ? course : &usual));
 }
 
-void prony_set_comm(struct prony *network, struct comm *comm, bool sync_norm)
+void prony_share(struct prony *network, const struct sharing *sharing)
 {
-    network->comm = comm;
-    network->sync_norm = sync_norm;
+    network->sharing = *sharing;
 }
 
 static struct prony_score score_of(const struct score *score)
@@ -255,6 +253,23 @@ static enum status run(struct prony *network, int64_t steps, struct prony_progre
     return STATUS_OK;
 }
 
+static enum status gather(struct prony *network)
+{
+    TRY(check_training(network));
+    return trainer_gather(network->trainer, false);
+}
+
+int prony_gather(struct prony *network)
+{
+    locale_t theirs = inside_enter();
+    return inside_leave(theirs, gather(network));
+}
+
+int prony_micros(const struct prony *network)
+{
+    return network->trainer->train.legs[0].micros;
+}
+
 int prony_run(struct prony *network, int64_t steps, struct prony_progress *progress)
 {
     locale_t theirs = inside_enter();
@@ -265,6 +280,7 @@ static enum status end(struct prony *network, struct prony_score *test)
 {
     struct score score;
     TRY(check_training(network));
+    TRY(trainer_gather(network->trainer, true));
     TRY(trainer_tell_left_out(network->trainer));
     TRY(trainer_take_best(network->trainer));
     TRY(trainer_test(network->trainer, &score));

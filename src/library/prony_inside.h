@@ -20,8 +20,7 @@ struct prony {
     int64_t outputs;         /* numbers of a sample */
     bool learns;             /* what training needs was declared */
     struct trainer *trainer; /* the training on data, or NULL */
-    struct comm *comm;       /* to the workers that train it together; NULL: it is trained alone */
-    bool sync_norm;          /* … with batch-norm over the batch of all of them */
+    struct sharing sharing;  /* by which workers it is trained together, and how */
     /* For each number of rows in use, up to so many: what trains, a lap of one step, and what
      * predicts. Zeroed: the place is free. */
     struct lap laps[BATCHES_MOST];

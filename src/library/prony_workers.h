@@ -2,14 +2,16 @@
 #ifndef PRONY_LIBRARY_PRONY_WORKERS_H
 #define PRONY_LIBRARY_PRONY_WORKERS_H
 
-#include <stdbool.h>
-
-struct comm;
 struct prony;
+struct sharing;
 
 /* From the next prony_begin on, its trainings are those of all that the comm reaches: prony_begin,
- * prony_run and prony_end are called by all of them. The comm outlives these. NULL: alone.
- * sync_norm: batch-norm sees the batch of all of them. */
-void prony_set_comm(struct prony *network, struct comm *comm, bool sync_norm);
+ * prony_run, prony_gather and prony_end are called by all of them. The comm outlives these. */
+void prony_share(struct prony *network, const struct sharing *sharing);
+/* Brings what all of them have learnt into the network of the first, before that is saved on the
+ * way. */
+int prony_gather(struct prony *network);
+/* Micro-batches of a step. */
+int prony_micros(const struct prony *network);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "core/pass/fuse.h"
 #include "core/pass/split_data.h"
+#include "train/workers/lap_split.h"
 
 static void replace(struct program **program, struct program *by)
 {
@@ -36,15 +37,24 @@ static enum status split_step(struct recipe_step *step, const struct leg *leg, b
 
 static int lap_workers(const struct lap *lap)
 {
-    return lap->comm ? lap->comm->size : 1;
+    return sharing_workers(&lap->sharing);
+}
+
+/* Do workers share out the samples of a step? */
+static bool shares_samples(const struct lap *lap)
+{
+    return lap_workers(lap) > 1 && !sharing_splits(&lap->sharing);
 }
 
 /* This worker's part of a step of `samples`. */
 static void share_out(const struct lap *lap, int64_t samples, struct leg *leg)
 {
+    const bool shared = shares_samples(lap);
     int64_t to;
     leg->all = samples;
-    data_share_range(samples, lap->comm ? lap->comm->rank : 0, lap_workers(lap), &leg->first, &to);
+    leg->micros = 1;
+    data_share_range(samples, shared ? lap->sharing.comm->rank : 0, shared ? lap_workers(lap) : 1,
+                     &leg->first, &to);
     leg->counted = to - leg->first;
     leg->batch = leg->counted;
     if (samples && !leg->counted) { /* it computes what the last one does, in vain */
@@ -53,10 +63,40 @@ static void share_out(const struct lap *lap, int64_t samples, struct leg *leg)
     }
 }
 
+/* The programs of a leg for this worker's own samples. */
+static enum status compile_leg(struct lap *lap, struct leg *leg, const struct engine *engine,
+                               const struct network *network, struct params *params,
+                               const struct compile_options *options)
+{
+    struct compile_options each = *options;
+    struct recipe_step *step = &leg->step;
+    if (!leg->all)
+        return STATUS_OK;
+    if (sharing_splits(&lap->sharing))
+        return lap_split_compile(lap, leg, network, params, options);
+    each.batch = (int32_t)leg->batch;
+    TRY(recipe_compile(network, params, &each, step));
+    if (shares_samples(lap))
+        TRY(split_step(step, leg, lap->sharing.sync_norm));
+    TRY(fuse_step(step, engine));
+    return engine_check_memory(engine->backend, step->programs, step->count, params, 0);
+}
+
+/* Room for what every run of a program leaves behind. */
+static enum status make_rings(struct lap *lap)
+{
+    const size_t runs = (size_t)lap->steps * (size_t)lap->legs[0].micros;
+    NEED(lap->loss = mem_array(runs, 2 * sizeof *lap->loss));
+    lap->right = lap->loss + runs;
+    NEED(lap->sums = mem_array((size_t)lap->steps, 2 * sizeof *lap->sums));
+    if (shares_samples(lap))
+        NEED(lap->own_order = mem_array((size_t)lap->own_rows, sizeof *lap->own_order));
+    return STATUS_OK;
+}
+
 enum status lap_compile(struct lap *lap, const struct engine *engine, const struct network *network,
                         struct params *params, const struct compile_options *options, int64_t rows)
 {
-    struct compile_options each = *options;
     int64_t batch = options->batch < rows ? options->batch : rows;
     int64_t whole = rows / batch, rest = rows % batch;
     const int64_t batches[LAP_LEGS] = {batch, rest};
@@ -68,29 +108,18 @@ enum status lap_compile(struct lap *lap, const struct engine *engine, const stru
         struct leg *leg = &lap->legs[i];
         share_out(lap, batches[i], leg);
         lap->own_rows += leg->batch * (leg->to - leg->from);
-        each.batch = (int32_t)leg->batch;
-        if (!batches[i])
-            continue;
-        struct recipe_step *step = &leg->step;
-        TRY(recipe_compile(network, params, &each, step));
-        if (lap_workers(lap) > 1)
-            TRY(split_step(step, leg, lap->sync_norm));
-        TRY(fuse_step(step, engine));
-        TRY(engine_check_memory(engine->backend, step->programs, step->count, params, 0));
+        TRY(compile_leg(lap, leg, engine, network, params, options));
     }
-    NEED(lap->loss = mem_array((size_t)lap->steps, 2 * sizeof *lap->loss));
-    lap->right = lap->loss + lap->steps;
-    NEED(lap->sums = mem_array((size_t)lap->steps, 2 * sizeof *lap->sums));
-    if (lap_workers(lap) > 1)
-        NEED(lap->own_order = mem_array((size_t)lap->own_rows, sizeof *lap->own_order));
-    return STATUS_OK;
+    return make_rings(lap);
 }
 
-enum status lap_prepare(struct lap *lap, const struct engine *engine)
+enum status lap_prepare(struct lap *lap, const struct engine *engine, const struct params *params)
 {
     const struct plan_options options = {
-        .slots = 1, .answering = lap->answering, .comm = lap->comm};
+        .slots = 1, .answering = lap->answering, .comm = lap->sharing.comm};
     lap->engine = engine;
+    if (sharing_splits(&lap->sharing))
+        return lap_split_prepare(lap, params);
     for (int i = 0; i < LAP_LEGS; i++) {
         struct leg *leg = &lap->legs[i];
         for (int32_t turn = 0; turn < leg->step.count; turn++)
@@ -102,6 +131,8 @@ enum status lap_prepare(struct lap *lap, const struct engine *engine)
 
 void lap_close(struct lap *lap)
 {
+    if (sharing_splits(&lap->sharing))
+        lap_split_close(lap);
     for (int i = 0; i < LAP_LEGS; i++) {
         for (int32_t turn = 0; turn < RECIPE_TURNS; turn++)
             if (lap->legs[i].plans[turn])
@@ -160,12 +191,24 @@ static int64_t rows_from(const struct lap *lap, int64_t step, int64_t steps, int
     return first;
 }
 
+/* The program that a plan was made of. */
+static const struct program *program_of(const struct leg *leg, int32_t turn)
+{
+    return leg->split.rank.program ? leg->split.rank.program : leg->step.programs[turn];
+}
+
+/* Where a step's losses are in the ring, and how many it leaves behind. */
+static int64_t first_run(const struct lap *lap, int64_t step)
+{
+    return step * lap->legs[0].micros;
+}
+
 /* Binds one plan of a leg to its steps among those that are fetched. */
 static enum status bind_turn(const struct lap *lap, const struct leg *leg, int32_t turn)
 {
     const struct lap_data *data = &lap->data;
     const struct dataset *dataset = data->dataset;
-    const struct program *program = leg->step.programs[turn];
+    const struct program *program = program_of(leg, turn);
     struct view views[6];
     int32_t count = 0;
     int64_t first = lap->step > leg->from ? lap->step : leg->from;
@@ -176,8 +219,9 @@ static enum status bind_turn(const struct lap *lap, const struct leg *leg, int32
     add_view(views, &count, program, ROLE_INPUT, "label", dataset->labels, dataset->rows);
     add_view(views, &count, program, ROLE_INPUT, "target", data->targets, dataset->rows);
     add_view(views, &count, program, ROLE_OUTPUT, "y", data->outputs, dataset->rows);
-    add_view(views, &count, program, ROLE_OUTPUT, "loss", lap->loss + first, left);
-    add_view(views, &count, program, ROLE_OUTPUT, "right", lap->right + first, left);
+    const int64_t run = first_run(lap, first), runs = left * leg->micros;
+    add_view(views, &count, program, ROLE_OUTPUT, "loss", lap->loss + run, runs);
+    add_view(views, &count, program, ROLE_OUTPUT, "right", lap->right + run, runs);
     int64_t fetched, from = rows_from(lap, lap->step, lap->fetched - lap->step, &fetched);
     int64_t start = rows_from(lap, first, left, &left); /* steps before it are whole batches */
     struct binding binding = {
@@ -222,11 +266,19 @@ static void sum_steps(const struct lap *lap, const struct leg *leg, int64_t from
 {
     const struct program *program = leg->step.programs[0];
     int32_t label = program_find(program, ROLE_INPUT, "label");
-    int64_t labels = label < 0 ? leg->batch : shape_count(&program->tensors[label].shape);
-    const double each = leg->counted ? (double)leg->batch / (double)labels : 0;
+    int64_t labels =
+        label < 0 ? leg->batch / leg->micros : shape_count(&program->tensors[label].shape);
+    const bool tells = !leg->split.rank.program || lap_split_tells(lap, leg);
+    const int64_t batch = leg->batch / leg->micros, counted = leg->counted / leg->micros;
+    const double each = leg->counted ? (double)batch / (double)labels : 0;
     for (int64_t step = from; step < to; step++) {
-        lap->sums[2 * step] = (double)lap->loss[step] * (double)leg->counted;
-        lap->sums[2 * step + 1] = (double)lap->right[step] * each;
+        double *sums = lap->sums + 2 * step;
+        const int64_t run = first_run(lap, step);
+        sums[0] = sums[1] = 0;
+        for (int64_t r = run; tells && r < run + leg->micros; r++) {
+            sums[0] += (double)lap->loss[r] * (double)counted;
+            sums[1] += (double)lap->right[r] * each;
+        }
     }
 }
 
@@ -234,7 +286,8 @@ static void sum_steps(const struct lap *lap, const struct leg *leg, int64_t from
 static enum status add_scores(const struct lap *lap, int64_t from, int64_t to, struct score *score)
 {
     if (lap_workers(lap) > 1)
-        TRY(comm_all_reduce(lap->comm, lap->sums + 2 * from, 2 * (size_t)(to - from), DTYPE_F64));
+        TRY(comm_all_reduce(lap->sharing.comm, lap->sums + 2 * from, 2 * (size_t)(to - from),
+                            DTYPE_F64));
     score->has_right = program_find(lap_program(lap), ROLE_OUTPUT, "right") >= 0;
     for (int64_t step = from; step < to; step++) {
         score->loss_sum += lap->sums[2 * step];
@@ -248,6 +301,8 @@ static enum status add_scores(const struct lap *lap, int64_t from, int64_t to, s
 static enum status run_leg(const struct backend *backend, const struct leg *leg, int64_t steps)
 {
     int32_t turns = leg->step.count;
+    if (leg->split.rank.program)
+        return lap_split_run(leg, steps);
     if (turns == 1)
         TRY(backend->run(leg->plans[0], PARTS_ALL, 0, steps));
     for (int64_t step = 0; turns > 1 && step < steps; step++)

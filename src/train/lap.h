@@ -4,16 +4,18 @@
  * second one with a smaller batch, on the same instance. A lap is run in as few calls as its user
  * likes: all at once, or some steps at a time to look at a clock in between.
  *
- * Workers that share a lap (`comm`) take the same batches in the same order, each its part of every
- * one; scores are those of all of them. */
+ * Workers that share a lap take the same batches in the same order: each its part of every one, or
+ * where the network itself is split (lap_split.h) each the whole of them. Scores are those of all
+ * of them. */
 #ifndef PRONY_TRAIN_LAP_H
 #define PRONY_TRAIN_LAP_H
 
-#include "core/comm.h"
 #include "data/dataset.h"
 #include "nn/network.h"
 #include "train/engine.h"
 #include "train/recipe.h"
+#include "train/workers/pipeline.h"
+#include "train/workers/sharing.h"
 
 enum { LAP_LEGS = 2 };
 
@@ -28,17 +30,18 @@ struct lap_data {
 struct lap {
     const struct engine *engine;
     enum answering
-        answering;         /* how its plans are prepared: steps, or calls where it has one step */
-    struct comm *comm;     /* to the workers that share it; NULL: it is run alone */
-    bool sync_norm;        /* with batch-norm over the batch of all of them */
-    int64_t rows, steps;   /* of a whole lap, by all workers */
-    int64_t step;          /* steps done of the current lap */
-    struct lap_data data;  /* of the current lap, and … */
-    const uint32_t *order; /* … its rows; of several workers, this one's */
-    uint32_t *own_order;   /* … which are here; NULL: it is run alone */
-    int64_t own_rows;      /* of the order */
-    int64_t fetched;       /* the steps before this one have their rows there … */
-    int64_t fetches;       /* … unless the data set has fetched others since */
+        answering;          /* how its plans are prepared: steps, or calls where it has one step */
+    struct sharing sharing; /* by which workers, and how */
+    struct engine split_engine; /* where the network is split: this worker's part of the parameters,
+                                   on the same device */
+    int64_t rows, steps;        /* of a whole lap, by all workers */
+    int64_t step;               /* steps done of the current lap */
+    struct lap_data data;       /* of the current lap, and … */
+    const uint32_t *order;      /* … its rows; of several workers, this one's */
+    uint32_t *own_order;        /* … which are here; NULL: it is run alone */
+    int64_t own_rows;           /* of the order */
+    int64_t fetched;            /* the steps before this one have their rows there … */
+    int64_t fetches;            /* … unless the data set has fetched others since */
     struct leg {
         struct recipe_step step; /* of no programs: there is no such leg */
         struct plan *plans[RECIPE_TURNS];
@@ -47,12 +50,16 @@ struct lap {
         int64_t first;    /* the place of the first of them in the batch of all workers … */
         int64_t all;      /* … and the samples of that */
         int64_t from, to; /* its steps of the lap */
-    } legs[LAP_LEGS];     /* whole batches; the remainder */
-    float *loss, *right;  /* [steps], one allocation, `loss`: what each step left behind */
-    double *sums;         /* [steps, 2]: loss and right answers, summed over the samples */
+        int32_t micros;   /* micro-batches of a step: 1, unless the lap is a pipeline's */
+        struct pipeline split; /* where the network is split: what this worker does of it */
+    } legs[LAP_LEGS];          /* whole batches; the remainder */
+    float *loss,
+        *right;   /* [steps × micro-batches], one allocation, `loss`: what each left behind */
+    double *sums; /* [steps, 2]: loss and right answers, summed over the samples */
 };
 
-/* The program of whole batches; where there are several in turn, the one that takes the data. */
+/* The program of whole batches, or of a micro-batch of them; where there are several in turn, the
+ * one that takes the data. Of a split network it is the whole. */
 static inline const struct program *lap_program(const struct lap *lap)
 {
     return lap->legs[0].step.programs[0];
@@ -79,8 +86,8 @@ static inline double score_accuracy(const struct score *score)
  * capped to them. What the memory cannot hold is refused. */
 enum status lap_compile(struct lap *lap, const struct engine *engine, const struct network *network,
                         struct params *params, const struct compile_options *options, int64_t rows);
-/* Fuses what the device can fuse and makes the plans. */
-enum status lap_prepare(struct lap *lap, const struct engine *engine);
+/* Makes the plans. Of a split network this worker's part takes its values out of `params`. */
+enum status lap_prepare(struct lap *lap, const struct engine *engine, const struct params *params);
 /* Begins a lap over the `rows` rows of the order (NULL: as they come), with `step` of its steps
  * already done. The order and the data must live as long as the lap. */
 enum status lap_begin(struct lap *lap, const struct lap_data *data, const uint32_t *order,

@@ -138,7 +138,7 @@ static enum status predict(struct prophecy *prophecy, struct dataset *dataset,
     TRY(scaling_apply(&model->scaling, dataset));
     TRY(engine_attach(form.engine, form.params));
     lap->answering = lap->steps == 1 ? ANSWER_CALLS : ANSWER_STEPS;
-    TRY(lap_prepare(lap, form.engine));
+    TRY(lap_prepare(lap, form.engine, form.params));
     const struct lap_data data = {.dataset = dataset, .outputs = prophecy->outputs};
     TRY(lap_begin(lap, &data, prophecy->rows, 0));
     while (lap->step < lap->steps) {

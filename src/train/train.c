@@ -5,7 +5,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "core/binding.h"
-#include "train/agree.h"
+#include "train/workers/agree.h"
+#include "train/workers/lap_split.h"
 
 #include <string.h>
 
@@ -46,7 +47,7 @@ static enum status compile_validation(struct trainer *trainer, const struct comp
              trainer->dataset->name);
     if (!rows)
         return STATUS_OK;
-    trainer->validate.comm = trainer->comm;
+    trainer->validate.sharing.comm = trainer->sharing.comm;
     TRY(lap_compile(&trainer->validate, &trainer->model->engine, trainer->model->network, params,
                     test, rows));
     if (course->until_accuracy > 0 &&
@@ -84,7 +85,8 @@ static int64_t stage_rows(const struct trainer *trainer, int32_t stage)
  * need not be. */
 static enum status check_workers(const struct trainer *trainer, int64_t rows)
 {
-    const int workers = trainer->comm ? trainer->comm->size : 1;
+    const int workers =
+        trainer->sharing.parallelism == PARALLEL_DATA ? sharing_workers(&trainer->sharing) : 1;
     const int64_t batch = trainer->course.batch < rows ? trainer->course.batch : rows;
     if (batch < workers)
         FAIL(STATUS_INPUT,
@@ -100,8 +102,7 @@ static enum status compile_stage(struct trainer *trainer, int32_t stage)
     struct compile_options options =
         model_compile_options(model, USE_TRAINING, trainer->course.batch);
     options.stage = trainer->stage = stage;
-    trainer->train.comm = trainer->comm;
-    trainer->train.sync_norm = trainer->sync_norm;
+    trainer->train.sharing = trainer->sharing;
     TRY(check_workers(trainer, stage_rows(trainer, stage)));
     TRY(lap_compile(&trainer->train, &model->engine, model->network, &model->params, &options,
                     stage_rows(trainer, stage)));
@@ -120,7 +121,7 @@ static enum status compile(struct trainer *trainer)
     TRY(compile_stage(trainer, stage_of(trainer)));
     TRY(compile_validation(trainer, &test));
     if (trainer->split.test_count) {
-        trainer->test.comm = trainer->comm;
+        trainer->test.sharing.comm = trainer->sharing.comm;
         TRY(lap_compile(&trainer->test, &model->engine, model->network, params, &test,
                         trainer->split.test_count));
         TRY(model_check_targets(model, lap_program(&trainer->test), trainer->dataset));
@@ -136,7 +137,7 @@ static enum status enter_stage(struct trainer *trainer)
         return STATUS_OK;
     lap_close(&trainer->train);
     TRY(compile_stage(trainer, stage));
-    return lap_prepare(&trainer->train, &trainer->model->engine);
+    return lap_prepare(&trainer->train, &trainer->model->engine, &trainer->model->params);
 }
 
 /* A training that ends before its last stage would have learnt nothing of what it is asked for. */
@@ -275,11 +276,15 @@ static enum status agree_on_training(const struct trainer *trainer)
 {
     const struct model *model = trainer->model;
     const struct course *course = &trainer->course;
+    const struct sharing *sharing = &trainer->sharing;
     struct device_info device = {0};
     uint64_t settings = agree_hash(0, &course->epochs, sizeof course->epochs);
     settings = agree_hash(settings, &course->batch, sizeof course->batch);
     settings = agree_hash(settings, &course->epoch, sizeof course->epoch);
     settings = agree_hash(settings, &course->step, sizeof course->step);
+    settings = agree_hash(settings, &sharing->parallelism, sizeof sharing->parallelism);
+    settings = agree_hash(settings, &sharing->micros, sizeof sharing->micros);
+    settings = agree_hash(settings, &sharing->schedule, sizeof sharing->schedule);
     settings = agree_hash(settings, &model->params.control, sizeof model->params.control);
     settings = agree_hash_text(settings, model->optimiser);
     settings = agree_hash_text(settings, model->schedule);
@@ -292,7 +297,7 @@ static enum status agree_on_training(const struct trainer *trainer)
         {"settings", settings},
         {"network or its parameters", agree_hash_params(&model->params)},
     };
-    return agree(trainer->comm, things, sizeof things / sizeof *things);
+    return agree(sharing->comm, things, sizeof things / sizeof *things);
 }
 
 static enum status open_trainer(struct trainer *trainer, const struct trainer_options *options,
@@ -314,12 +319,12 @@ static enum status open_trainer(struct trainer *trainer, const struct trainer_op
         TRY(model_check_numbers(trainer->model, options->resume));
     }
     TRY(params_fill_new(params));
-    if (trainer->comm)
+    if (trainer->sharing.comm)
         TRY(agree_on_training(trainer));
     TRY(engine_attach(engine, params));
-    TRY(lap_prepare(&trainer->train, engine));
-    TRY(lap_prepare(&trainer->validate, engine));
-    TRY(lap_prepare(&trainer->test, engine));
+    TRY(lap_prepare(&trainer->train, engine, params));
+    TRY(lap_prepare(&trainer->validate, engine, params));
+    TRY(lap_prepare(&trainer->test, engine, params));
     trainer->version = binding_version();
     return begin_epoch(trainer);
 }
@@ -334,8 +339,7 @@ enum status trainer_open(struct model *model, struct dataset *dataset,
     model->part = false; /* what goes on learning alone does so as any network */
     trainer->model = model;
     trainer->dataset = dataset;
-    trainer->comm = options->comm;
-    trainer->sync_norm = options->sync_norm;
+    trainer->sharing = options->sharing;
     trainer->course = options->course;
     trainer->course.epoch = trainer->course.step = 0;
     trainer->course.score = (struct score){0};
@@ -365,6 +369,17 @@ void trainer_close(struct trainer *trainer)
     mem_free(trainer->order);
     mem_free(trainer->levels);
     mem_free(trainer);
+}
+
+enum status trainer_gather(struct trainer *trainer, bool for_all)
+{
+    const struct engine *engine = &trainer->model->engine;
+    struct params *params = &trainer->model->params;
+    if (!sharing_splits(&trainer->sharing))
+        return STATUS_OK;
+    TRY(engine_download(engine, params)); /* what was best */
+    TRY(lap_split_gather(&trainer->train, params, for_all));
+    return engine->backend->upload(engine->instance, params);
 }
 
 static enum status run_held_out(struct trainer *trainer, struct lap *lap, const uint32_t *rows,
@@ -406,6 +421,7 @@ static enum status validate(struct trainer *trainer)
     const struct score *score = &trainer->held_out;
     if (!trainer->split.validate_count || trainer->stage < trainer->traits.stages - 1)
         return STATUS_OK; /* what an earlier stage learns has another measure */
+    TRY(trainer_gather(trainer, true));
     TRY(run_held_out(trainer, &trainer->validate, split_validate(&trainer->split),
                      &trainer->held_out));
     double loss = score_loss(score);

@@ -8,9 +8,11 @@
  * With rows held out, each epoch ends with a look at them: the weights after the best one are kept
  * (in the state "best.…", so that they are saved too), and the training may stop early.
  *
- * Several workers may train together (comm): each takes its part of every batch, and gradients are
- * averaged, so that all have the same weights after every step, those that one would have but for
- * rounding. Whatever is called of one of them is called of all: open, run, test. */
+ * Several workers may train together (sharing.h). In data parallelism each takes its part of every
+ * batch, and gradients are averaged, so that all have the same weights after every step, those that
+ * one would have but for rounding. Where the network is split, each has a part of the weights, and
+ * trainer_gather brings them together. Whatever is called of one of them is called of all: open,
+ * run, gather, test. */
 #ifndef PRONY_TRAIN_TRAIN_H
 #define PRONY_TRAIN_TRAIN_H
 
@@ -18,22 +20,19 @@
 #include "train/model.h"
 
 struct trainer_options {
-    struct course course; /* how to train; its progress is ignored */
-    const char *resume;   /* a file of model_save: its training is gone on with, but for epochs
-                             when course.epochs is not 0; or NULL */
-    struct comm *comm;    /* to the workers that train together, each of which opens such a trainer;
-                             NULL: it trains alone */
-    bool sync_norm;       /* their batch-norm sees the batch of all, not each its own samples */
+    struct course course;   /* how to train; its progress is ignored */
+    const char *resume;     /* a file of model_save: its training is gone on with, but for epochs
+                               when course.epochs is not 0; or NULL */
+    struct sharing sharing; /* by which workers, each of which opens such a trainer, and how */
 };
 
 struct trainer {
     struct model *model;     /* not owned, and … */
     struct dataset *dataset; /* … neither is this … */
-    struct comm *comm;       /* … nor this */
-    bool sync_norm;
-    struct course course;  /* with its progress; course.score is of the epoch's steps so far */
-    struct score epoch;    /* of the last whole epoch; samples is 0 before */
-    struct score held_out; /* after it */
+    struct sharing sharing;  /* … nor its comm */
+    struct course course;    /* with its progress; course.score is of the epoch's steps so far */
+    struct score epoch;      /* of the last whole epoch; samples is 0 before */
+    struct score held_out;   /* after it */
     struct recipe_traits traits;
     int32_t stage; /* of the recipe, from 0, that `train` is for */
     struct split split;
@@ -51,6 +50,9 @@ void trainer_close(struct trainer *trainer); /* NULL is fine */
 
 /* Runs up to `steps` steps, not beyond the end of the epoch. */
 enum status trainer_run(struct trainer *trainer, int64_t steps);
+/* Brings what all workers have learnt into the model of worker 0, as it is to be saved; for all of
+ * them also what predicts into everyone's. Only a split network needs it. */
+enum status trainer_gather(struct trainer *trainer, bool for_all);
 /* Have all epochs been run, or what is held out said that it is enough? */
 bool trainer_done(const struct trainer *trainer);
 /* Warns (log.h) where updates were left out for numbers that fp16 does not have. */

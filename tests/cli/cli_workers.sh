@@ -16,6 +16,37 @@ says batch_norm_may_see_all 'test accuracy' "$prony" train lenet synthetic:64x78
     --workers 2 --sync-norm
 says other_recipes_too 'test loss' "$prony" train gan ring:200 --epochs 2 --workers 2
 
+# The network itself may be split. A pipeline gives the bits of one worker with the same micro-batches,
+# also of the last, smaller batch of an epoch.
+deep() { "$prony" train mlp:64-32-24-16-10 digits --backend simd --threads 1 --epochs 3 --batch 20 "$@"; }
+for workers in 1 2 4; do
+    deep --parallelism pipeline --micro-batches 5 --workers $workers --out "$folder/pipe$workers" \
+        >/dev/null
+    cmp "$folder/pipe1" "$folder/pipe$workers"
+    report a_pipeline_of_$workers $? "its weights differ from one worker's"
+done
+deep --parallelism pipeline --micro-batches 5 --workers 3 --pipeline gpipe --out "$folder/gpipe" >/dev/null
+cmp "$folder/pipe1" "$folder/gpipe"
+report all_forwards_first $? "its weights differ from one worker's"
+one=$(deep | grep -o 'epoch 3 of 3, loss [0-9.]*, accuracy [0-9.]*')
+for workers in 2 3; do
+    says as_one_by_model_of_$workers "$one" deep --parallelism model --workers $workers
+done
+expect it_says_how_it_is_split 0 '2 workers, 1 thread each, pipeline of 4 micro-batches, 1f1b' \
+    deep --parallelism pipeline --workers 2 --micro-batches 4
+expect stages_need_layers 2 'prony: small: found 9 stages, expected at most 4' \
+    "$prony" train small iris --workers 9 --parallelism pipeline
+expect micro_batches_divide 2 'prony: --micro-batches: found 3, expected a number that divides the batch of 7' \
+    "$prony" train small iris --workers 2 --batch 7 --parallelism pipeline --micro-batches 3
+expect recipes_have_one_loss 2 'prony: gan: found the recipe gan, expected feed_forward' \
+    "$prony" train gan ring:200 --workers 2 --parallelism pipeline
+expect a_known_way 2 "prony: --parallelism: found 'both', expected pipeline, model or data" \
+    "$prony" train small iris --workers 2 --parallelism both
+expect a_known_order 2 "prony: order of a pipeline's turns: found 'zigzag', expected 1f1b or gpipe" \
+    "$prony" train small iris --workers 2 --parallelism pipeline --pipeline zigzag
+expect sync_norm_is_for_data 2 'prony: --sync-norm: found --parallelism model, expected data' \
+    "$prony" train small iris --workers 2 --parallelism model --sync-norm
+
 # What cannot work is refused in one line.
 expect a_batch_for_each 2 'prony: iris: found 20 workers and batches of 8 samples, expected' \
     "$prony" train small iris --workers 20
@@ -38,6 +69,21 @@ report killed_is_said_once "$((lines != 1))" "found $lines lines: $said"
 wide --resume "$folder/hit" --out "$folder/hit" >/dev/null
 cmp "$folder/whole" "$folder/hit"
 report resumed_is_the_same $? "the resumed training differs from the one that was never killed"
+
+# The same of a pipeline, which any number of workers goes on with.
+pipe() {
+    "$prony" train mlp:64-512-512-10 digits --backend simd --threads 1 --epochs 60 --parallelism pipeline \
+        --micro-batches 4 "$@"
+}
+pipe --workers 2 --out "$folder/whole" >/dev/null
+hit KILL 0 2 "$folder/stage" "$prony" train mlp:64-512-512-10 digits --backend simd --threads 1 --epochs 60 \
+    --workers 2 --parallelism pipeline --micro-batches 4 --out "$folder/stage"
+holds a_killed_stage_is_named "$said" "prony: rank 0 (host $(uname -n), process "
+holds how_a_pipeline_goes_on "$said" "--workers 2 --parallelism pipeline --micro-batches 4 --resume $folder/stage"
+report no_stage_waits "$((seconds > 5 || code != 1))" "$seconds s, status $code: $said"
+pipe --workers 3 --resume "$folder/stage" --out "$folder/stage" >/dev/null
+cmp "$folder/whole" "$folder/stage"
+report a_resumed_pipeline_is_the_same $? "the resumed training differs from the one that was never killed"
 
 # One that hangs is noticed.
 hit STOP 0 2 "$folder/stop" "$prony" train mlp:64-32-10 digits --backend simd --threads 1 --epochs 4000 \

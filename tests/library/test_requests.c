@@ -72,7 +72,7 @@ static bool predict_by_lap(struct prony *network, int32_t rows, const float *inp
                 CHECK_OK(lap_compile(&lap, &model->engine, network->network, &model->params,
                                      &options, rows)) &&
                 CHECK_OK(engine_attach(&model->engine, &model->params)) &&
-                CHECK_OK(lap_prepare(&lap, &model->engine)) &&
+                CHECK_OK(lap_prepare(&lap, &model->engine, &model->params)) &&
                 CHECK_OK(lap_begin(&lap, &bound, NULL, 0)) && CHECK_OK(lap_run(&lap, 1, NULL));
     lap_close(&lap);
     mem_free(data.features);

@@ -6,7 +6,7 @@
 #include "nn/network.h"
 #include "ranks.h"
 #include "rig.h"
-#include "train/rank_plan.h"
+#include "train/workers/rank_plan.h"
 
 enum { LEARNER_ROWS = 24 };
 

@@ -1,7 +1,7 @@
 /* test_pipeline.c: a network in stages learns what one worker learns with the same micro-batches,
  * bit for bit. */
 #include "learners.h"
-#include "train/pipeline.h"
+#include "train/workers/pipeline.h"
 
 enum { STEPS = 50, MICROS = 4, BATCH = 12 };
 

@@ -43,6 +43,7 @@ struct training {
     uint64_t drawn_ns;                      /* when it was written last */
     uint64_t began_ns, saved_ns, saving_ns; /* saving: what the last save took */
     int64_t samples;                        /* since it began */
+    bool tested;                            /* it is at its end */
 };
 
 static void add_score(struct text *out, const struct prony_score *score)
@@ -133,6 +134,10 @@ static void show(struct training *training, bool epoch_done)
 static enum status save(struct training *training)
 {
     uint64_t start = clock_ns();
+    if (!training->tested) { /* else the weights are those that were tested */
+        TRY(orders_give(training->worker->comm, ORDER_GATHER, 0));
+        TRY(prony_gather(training->network));
+    }
     TRY(prony_save(training->network, training->flags->out));
     training->saved_ns = clock_ns();
     training->saving_ns = training->saved_ns - start;
@@ -181,11 +186,12 @@ static enum status stop(struct training *training)
     int64_t epoch = training->progress.epoch;
     progress_end(&training->bar);
     TRY(draw(training));
+    if (flags->out)
+        TRY(save(training));
     TRY(orders_give(training->worker->comm, ORDER_STOP, 0));
     if (!flags->out)
         FAIL(STATUS_INTERRUPTED, "interrupted after epoch %" PRId64 "; nothing saved (--out FILE)",
              epoch);
-    TRY(save(training));
     struct text command = {0};
     train_flags_resume(flags, &command);
     enum status status = status_fail(STATUS_INTERRUPTED, __FILE__, __LINE__,
@@ -270,6 +276,7 @@ static enum status finish(struct training *training)
                progress->best_loss);
     TRY(orders_give(training->worker->comm, ORDER_TEST, 0));
     TRY(prony_end(training->network, &test));
+    training->tested = true;
     if (training->flags->out) {
         TRY(save(training));
         printf("saved to %s\n", training->flags->out);
@@ -282,6 +289,27 @@ static enum status finish(struct training *training)
         return print_test(training, &test);
     printf("no test: no row was kept for it\n");
     return STATUS_OK;
+}
+
+/* "2 workers, 1 thread each, pipeline of 8 micro-batches, 1f1b" */
+static void introduce_workers(const struct training *training)
+{
+    const struct train_flags *flags = training->flags;
+    const struct sharing *sharing = &flags->sharing;
+    const int size = training->worker->size, micros = prony_micros(training->network);
+    struct text line = {0};
+    if (size == 1 && micros == 1)
+        return;
+    if (size > 1)
+        text_printf(&line, "%d workers, %d %s each, ", size, flags->options.threads,
+                    flags->options.threads == 1 ? "thread" : "threads");
+    if (sharing->parallelism == PARALLEL_PIPELINE)
+        text_printf(&line, "pipeline of %d micro-batches, %s", micros,
+                    pipeline_schedule_name(sharing->schedule));
+    else
+        text_printf(&line, "%s parallel", parallelism_name(sharing->parallelism));
+    prose_print(text_of(&line), 2);
+    text_free(&line);
 }
 
 static void introduce(const struct training *training)
@@ -305,9 +333,7 @@ static void introduce(const struct training *training)
     text_free(&rows);
     printf("backend %s, batch %d, rate %g, seed %" PRIu64 "\n", prony_backend(training->network),
            progress->batch, progress->rate, progress->seed);
-    if (training->worker->size > 1)
-        printf("%d workers, %d %s each, data parallel\n", training->worker->size,
-               flags->options.threads, flags->options.threads == 1 ? "thread" : "threads");
+    introduce_workers(training);
     if (progress->epoch || progress->step)
         printf("resumed after epoch %" PRId64 ", step %" PRId64 "\n", progress->epoch,
                progress->step);
@@ -439,7 +465,8 @@ static enum status run_worker(const struct worker *worker, void *context)
         TRY_OR(done, choose_network(cli, flags, data));
         TRY_OR(done, prony_open(flags->network, &flags->options, &network));
     }
-    prony_set_comm(network, worker->comm, flags->sync_norm);
+    flags->sharing.comm = worker->comm;
+    prony_share(network, &flags->sharing);
     status = train(cli, flags, worker, network, data);
 done:
     prony_close(network);
@@ -509,8 +536,14 @@ static const struct arg rows[] = {
     {CLI_UNIT(struct train_flags)},
     {CLI_THREADS(struct train_flags)},
     {CLI_PRECISION(struct train_flags)},
-    {AT(workers), "N", "share every batch among N processes here (1; under mpirun its ranks)",
-     ARG_FROM(1, 256)},
+    {AT(workers), "N", "train by N processes here (1; under mpirun its ranks)", ARG_FROM(1, 256)},
+    {AT(parallelism), "NAME",
+     "data: a part of each batch for every worker; model: a part of each layer; pipeline: some of "
+     "the layers (data)"},
+    {ARG_NAMED("micro-batches", struct train_flags, micro_batches), "N",
+     "into which a pipeline cuts every batch (up to four for each worker)", ARG_FROM(1, 1e6)},
+    {ARG_NAMED("pipeline", struct train_flags, pipeline), "NAME",
+     "order of a pipeline's turns: 1f1b (the usual one), or gpipe: all forwards first"},
     {ARG_NAMED("sync-norm", struct train_flags, sync_norm), NULL,
      "let batch_norm see the batch of all workers, not each its own"},
     {ARG_NAMED("worker-patience", struct train_flags, worker_patience), "SECONDS",
@@ -539,7 +572,8 @@ const struct command cmd_train = {
                  "prony train mlp:64-16-64 digits --recipe autoencoder\n"
                  "prony train vae.net rows.csv --label none\n"
                  "prony train lenet mnist --until accuracy=0.985 --out lenet.safetensors\n"
-                 "prony train lenet mnist --batch 64 --workers 2 --out lenet.safetensors\n",
+                 "prony train lenet mnist --batch 64 --workers 2 --out lenet.safetensors\n"
+                 "prony train lenet mnist --batch 64 --workers 2 --parallelism pipeline\n",
              .often =
                  "epochs batch rate optimiser target fill drop until threads workers out resume",
              .lists = {{rows, 0}},

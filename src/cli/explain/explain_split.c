@@ -6,7 +6,8 @@
 #include "cli/table/show_table.h"
 #include "cli/table/wrap.h"
 #include "record/record.h"
-#include "train/pipeline.h"
+#include "train/workers/pipeline.h"
+#include "train/workers/sharing.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -108,8 +109,6 @@ static enum status make_view(struct split_view *view, struct explained *explaine
     view->micros = flags->micro_batches ? (int32_t)flags->micro_batches
                                         : pipeline_usual_micros(view->workers, options->batch);
     pipeline.micros = view->micros;
-    if (flags->schedule)
-        TRY(pipeline_schedule_read(flags->schedule, &view->schedule));
     TRY(pipeline_compile(explained->network, &explained->params, options, view->micros, &program));
     enum status status = split_pipeline(program, &explained->params, &pipeline, &view->split);
     program_free(program);
@@ -283,9 +282,10 @@ static void print_json(const struct split_view *view, struct text *out)
 }
 
 static enum status explain_pipeline(struct explained *explained, const struct split_flags *flags,
-                                    bool as_json, struct text *out)
+                                    enum pipeline_schedule schedule, bool as_json, struct text *out)
 {
-    struct split_view view = {.explained = explained, .workers = (int32_t)flags->workers};
+    struct split_view view = {
+        .explained = explained, .workers = (int32_t)flags->workers, .schedule = schedule};
     enum status status = make_view(&view, explained, flags);
     if (status == STATUS_OK && as_json)
         print_json(&view, out);
@@ -298,15 +298,12 @@ static enum status explain_pipeline(struct explained *explained, const struct sp
 enum status explain_split(struct explained *explained, const struct split_flags *flags,
                           bool as_json, struct text *out)
 {
-    const char *way = flags->parallelism ? flags->parallelism : "pipeline";
-    if (strcmp(way, "pipeline") == 0)
-        return explain_pipeline(explained, flags, as_json, out);
-    if (flags->schedule || flags->micro_batches)
-        FAIL(STATUS_INPUT,
-             "--schedule and --micro-batches are a pipeline's: --parallelism pipeline");
-    if (strcmp(way, "model") == 0)
-        return explain_model(explained, flags, as_json, out);
-    if (strcmp(way, "data") == 0)
-        return explain_data(explained, flags, as_json, out);
-    FAIL(STATUS_INPUT, "--parallelism: found '%s', expected pipeline, model or data", way);
+    struct sharing sharing = {0};
+    TRY(sharing_read(flags->parallelism, flags->schedule, flags->micro_batches, PARALLEL_PIPELINE,
+                     &sharing));
+    switch (sharing.parallelism) {
+    case PARALLEL_MODEL: return explain_model(explained, flags, as_json, out);
+    case PARALLEL_DATA: return explain_data(explained, flags, as_json, out);
+    default: return explain_pipeline(explained, flags, sharing.schedule, as_json, out);
+    }
 }

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* Is it one of the settings that a training keeps from its beginning to its end? */
@@ -38,6 +39,28 @@ static enum status read_goal(struct train_flags *flags)
     return STATUS_OK;
 }
 
+/* How several workers share the training out. */
+static enum status read_sharing(struct train_flags *flags)
+{
+    struct sharing *sharing = &flags->sharing;
+    TRY(sharing_read(flags->parallelism, flags->pipeline, flags->micro_batches, PARALLEL_DATA,
+                     sharing));
+    sharing->sync_norm = flags->sync_norm;
+    if (sharing->parallelism == PARALLEL_DATA)
+        return STATUS_OK;
+    if (flags->sync_norm)
+        FAIL(STATUS_INPUT,
+             "--sync-norm: found --parallelism %s, expected data: others see more "
+             "than a worker's own samples",
+             flags->parallelism);
+    if (text_equal(flags->options.precision, "fp16"))
+        FAIL(STATUS_INPUT,
+             "--precision: found fp16, expected fp32, tf32 or bf16 with "
+             "--parallelism %s: no worker sees all gradients, which fp16 scales",
+             flags->parallelism);
+    return STATUS_OK;
+}
+
 enum status train_flags_check(const struct cli *cli, struct train_flags *flags)
 {
     struct prony_course *course = &flags->course;
@@ -51,6 +74,7 @@ enum status train_flags_check(const struct cli *cli, struct train_flags *flags)
         FAIL(STATUS_INPUT, "found --label and --target, expected one of them: they are the same");
     if (flags->until)
         TRY(read_goal(flags));
+    TRY(read_sharing(flags));
     if ((flags->until || course->patience) && course->validate == 0)
         course->validate = 0.1;
     if (course->validate + course->test >= 1)
@@ -90,6 +114,10 @@ static void add_how(const struct train_flags *flags, struct text *out)
         text_printf(out, " --threads %d", options->threads);
     if (flags->workers > 1)
         text_printf(out, " --workers %d", flags->workers);
+    add_flag(out, "parallelism", flags->parallelism);
+    add_flag(out, "pipeline", flags->pipeline);
+    if (flags->micro_batches)
+        text_printf(out, " --micro-batches %" PRId64, flags->micro_batches);
     text_add(out, flags->sync_norm ? " --sync-norm" : "");
     add_flag(out, "precision", options->precision);
 }

@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "prony.h"
+#include "train/workers/sharing.h"
 
 struct train_flags {
     const char *network, *data; /* positional */
@@ -14,7 +15,10 @@ struct train_flags {
     const char *until, *out, *curve, *store, *unit, *shape;
     bool numbers, classes, drop_rows, sync_norm;
     int32_t workers;
-    bool shared_threads; /* options.threads is each worker's share, not what was asked for */
+    const char *parallelism, *pipeline;
+    int64_t micro_batches;
+    struct sharing sharing; /* what these say; the comm is the worker's */
+    bool shared_threads;    /* options.threads is each worker's share, not what was asked for */
     double worker_patience;
 };
 

@@ -2,6 +2,7 @@
 #include "cli/training/train_orders.h"
 
 #include "core/comm.h"
+#include "library/prony_workers.h"
 #include "prony.h"
 
 /* As it is sent. */
@@ -23,6 +24,7 @@ enum status orders_follow(struct comm *comm, struct prony *network)
         TRY(comm_broadcast(comm, 0, &message, sizeof message));
         switch ((enum order)message.order) {
         case ORDER_RUN: TRY((enum status)prony_run(network, message.steps, &progress)); break;
+        case ORDER_GATHER: TRY((enum status)prony_gather(network)); break;
         case ORDER_TEST: return (enum status)prony_end(network, NULL);
         case ORDER_STOP: return STATUS_OK;
         }

@@ -11,9 +11,10 @@ struct comm;
 struct prony;
 
 enum order {
-    ORDER_RUN,  /* so many steps: prony_run */
-    ORDER_TEST, /* the end of the training, prony_end, and of what is to be done */
-    ORDER_STOP, /* nothing more */
+    ORDER_RUN,    /* so many steps: prony_run */
+    ORDER_GATHER, /* what is learnt comes together where it is saved: prony_gather */
+    ORDER_TEST,   /* the end of the training, prony_end, and of what is to be done */
+    ORDER_STOP,   /* nothing more */
 };
 
 /* Worker 0 tells the others, before it does the same; without a comm there are none. */

@@ -203,6 +203,26 @@ static void count_costs(struct cut *cut)
     }
 }
 
+/* The rank of another split that has the network's entry, or -1. */
+static int32_t rank_of(const struct split_ranks *split, int32_t entry)
+{
+    for (int32_t r = 0; r < split->count; r++)
+        for (int32_t e = 0; e < split->ranks[r].params.count; e++)
+            if (split->ranks[r].slices[e].entry == entry)
+                return r;
+    return -1;
+}
+
+/* Each group is where the other split has what it learns. */
+static void place_groups(const struct cut *cut, int32_t *stage_of_group)
+{
+    for (int32_t e = 0; e < cut->params->count; e++) {
+        const int32_t rank = cut->owner[e] < 0 ? -1 : rank_of(cut->options->as, e);
+        if (rank >= 0 && cut->params->entries[e].role == ROLE_PARAM)
+            stage_of_group[cut->units[cut->owner[e]].stage] = rank;
+    }
+}
+
 /* Groups of units that stay together are what is cut. */
 static enum status cut_stages(struct cut *cut)
 {
@@ -227,7 +247,10 @@ static enum status cut_stages(struct cut *cut)
              "%s: found %d stages, expected at most %d: a stage begins with a layer that learns; "
              "take --workers %d or fewer",
              cut->program->name, stages, count, count);
-    TRY(split_balance(costs, count, stages, stage_of_group));
+    if (cut->options->as)
+        place_groups(cut, stage_of_group);
+    else
+        TRY(split_balance(costs, count, stages, stage_of_group));
     for (int32_t u = 0; u < cut->unit_count; u++)
         cut->units[u].stage = stage_of_group[cut->units[u].stage];
     return STATUS_OK;

@@ -11,6 +11,8 @@ struct pipeline_options {
     /* What an op takes, in any unit: stages are balanced by it. NULL: its FLOP and bytes. */
     double (*cost)(void *context, const struct program *program, const struct op *op);
     void *context;
+    const struct split_ranks *as; /* the layers are where that split of the same network has them,
+                                     as for another batch; NULL: by cost */
 };
 
 /* Cuts the layers into `stages` ranges that follow each other, such that the slowest is as fast as

@@ -6,7 +6,7 @@
 #include "core/pass/pipeline_table.h"
 #include "core/pass/split_pipeline.h"
 #include "nn/network.h"
-#include "train/rank_plan.h"
+#include "train/workers/rank_plan.h"
 
 /* The training of micro-batches: options->batch is a step's, which `micros` divides. Gradients add
  * up over them before an update. Only feed_forward learns so. */
@@ -26,12 +26,13 @@ struct pipeline {
 };
 
 struct pipeline_setup {
-    struct comm *comm; /* its ranks are the stages */
+    struct comm *comm; /* its ranks are the stages; NULL: there is one */
     int32_t micros;
     enum pipeline_schedule schedule;
     /* As pipeline_options have them. */
     double (*cost)(void *context, const struct program *program, const struct op *op);
     void *context;
+    const struct split_ranks *as;
 };
 
 /* Takes this rank's stage of the program that pipeline_compile gave; see rank_plan_open. Losses are

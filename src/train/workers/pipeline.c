@@ -1,5 +1,5 @@
 /* pipeline.c: see pipeline.h. */
-#include "train/pipeline.h"
+#include "train/workers/pipeline.h"
 
 #include "core/comm.h"
 #include "nn/optimiser.h"
@@ -48,11 +48,13 @@ enum status pipeline_open(struct pipeline *pipeline, struct engine *engine,
                           const struct program *program, const struct params *whole,
                           const struct pipeline_setup *setup)
 {
-    const int32_t stages = setup->comm->size, stage = setup->comm->rank, micros = setup->micros;
+    const int32_t stages = setup->comm ? setup->comm->size : 1;
+    const int32_t stage = setup->comm ? setup->comm->rank : 0, micros = setup->micros;
     const int32_t alive = pipeline_alive(setup->schedule, stages, stage, micros);
     const struct pipeline_options options = {.stages = stages,
                                              .micros = micros,
-                                             .own = stage,
+                                             .own = engine->instance ? -1 : stage,
+                                             .as = setup->as,
                                              .cost = setup->cost,
                                              .context = setup->context};
     struct split_ranks split;

@@ -1,5 +1,5 @@
 /* rank_plan.c: see rank_plan.h. */
-#include "train/rank_plan.h"
+#include "train/workers/rank_plan.h"
 
 #include "core/comm.h"
 #include "core/pass/fuse.h"
@@ -11,9 +11,9 @@ static enum status prepare(struct rank_plan *rank, const struct params *whole, s
 {
     struct engine *engine = rank->engine;
     const struct plan_options options = {.slots = slots, .comm = comm};
-    if (whole->bare)
+    if (!engine->instance && whole->bare)
         TRY(split_rank_fill(rank->own, whole, whole->control.seed));
-    else
+    else if (!engine->instance)
         split_rank_take(rank->own, whole);
     TRY(fuse(rank->own->program, engine->backend, engine->device, &rank->program));
     TRY(engine_check_memory(engine->backend, &rank->program, 1, &rank->own->params, 0));
@@ -24,7 +24,8 @@ static enum status prepare(struct rank_plan *rank, const struct params *whole, s
 enum status rank_plan_open(struct rank_plan *rank, struct engine *engine, struct split_ranks *split,
                            const struct params *whole, struct comm *comm, int slots)
 {
-    *rank = (struct rank_plan){.engine = engine, .split = *split, .own = &split->ranks[comm->rank]};
+    *rank = (struct rank_plan){
+        .engine = engine, .split = *split, .own = &split->ranks[comm ? comm->rank : 0]};
     *split = (struct split_ranks){0};
     enum status status = prepare(rank, whole, comm, slots);
     if (status != STATUS_OK)
@@ -89,13 +90,13 @@ static enum status receive_rank(struct split_rank *from, int number, struct comm
 enum status rank_plan_gather(struct rank_plan *rank, struct comm *comm, struct params *whole)
 {
     const struct params *own = &rank->own->params;
-    if (comm->rank) {
+    if (comm && comm->rank) {
         for (int32_t e = 0; e < own->count; e++)
             TRY(comm_send(comm, 0, params_data(own, e), (size_t)own->entries[e].bytes));
         return STATUS_OK;
     }
     split_rank_give(rank->own, whole);
-    for (int number = 1; number < comm->size; number++)
+    for (int number = 1; comm && number < comm->size; number++)
         TRY(receive_rank(&rank->split.ranks[number], number, comm, whole));
     return STATUS_OK;
 }

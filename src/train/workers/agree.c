@@ -1,5 +1,5 @@
 /* agree.c: see agree.h. */
-#include "train/agree.h"
+#include "train/workers/agree.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,0 +1,141 @@
+/* lap_split.c: see lap_split.h. Both legs are split alike, so that one copy of the worker's
+ * parameters serves both. */
+#include "train/workers/lap_split.h"
+
+#include "core/pass/split_model.h"
+
+#include <string.h>
+
+/* The last, smaller batch may not be divided by as many. */
+static int32_t micros_of(const struct lap *lap, const struct leg *leg)
+{
+    const bool first = leg == &lap->legs[0];
+    int32_t micros = first ? lap->sharing.micros : lap->legs[0].micros;
+    if (!micros)
+        return pipeline_usual_micros(sharing_workers(&lap->sharing), leg->all);
+    while (leg->all % micros)
+        micros--;
+    return micros;
+}
+
+enum status lap_split_compile(struct lap *lap, struct leg *leg, const struct network *network,
+                              struct params *params, const struct compile_options *options)
+{
+    struct compile_options each = *options;
+    struct recipe_traits traits;
+    TRY(recipe_traits(network, options, &traits));
+    each.batch = (int32_t)leg->all;
+    if (lap->sharing.parallelism == PARALLEL_PIPELINE) {
+        const int32_t asked = lap->sharing.micros;
+        const bool refused = asked && options->batch % asked;
+        leg->micros = micros_of(lap, leg);
+        TRY(pipeline_compile(network, params, refused ? options : &each,
+                             refused ? asked : leg->micros, &leg->step.programs[0]));
+        leg->step.count = 1;
+        return STATUS_OK;
+    }
+    TRY(recipe_compile(network, params, &each, &leg->step));
+    if (leg->step.count > 1 || traits.stages > 1)
+        FAIL(STATUS_INPUT,
+             "%s: found a recipe of several programs, expected one program: --parallelism data "
+             "shares out the others",
+             network->name);
+    return STATUS_OK;
+}
+
+/* What both legs work on has to be the same. */
+static enum status check_alike(const struct lap *lap, const struct leg *leg)
+{
+    const struct split_rank *first = lap->legs[0].split.rank.own, *own = leg->split.rank.own;
+    bool alike = own->params.count == first->params.count;
+    for (int32_t e = 0; alike && e < own->params.count; e++) {
+        const struct entry *a = &own->params.entries[e], *b = &first->params.entries[e];
+        alike = !strcmp(a->name, b->name) && shape_equal(&a->shape, &b->shape) &&
+                own->slices[e].from == first->slices[e].from;
+    }
+    if (!alike)
+        FAIL(STATUS_UNSUPPORTED,
+             "%s: is split otherwise at batch %lld than at batch %lld, expected one way for both: "
+             "another --batch, or --parallelism data",
+             leg->step.programs[0]->name, (long long)leg->all, (long long)lap->legs[0].all);
+    return STATUS_OK;
+}
+
+static enum status prepare_leg(struct lap *lap, struct leg *leg, const struct params *params)
+{
+    struct comm *comm = lap->sharing.comm;
+    const struct program *program = leg->step.programs[0];
+    const bool first = leg == &lap->legs[0];
+    if (lap->sharing.parallelism == PARALLEL_PIPELINE) {
+        const struct pipeline_setup setup = {.comm = comm,
+                                             .micros = leg->micros,
+                                             .schedule = lap->sharing.schedule,
+                                             .as = first ? NULL : &lap->legs[0].split.rank.split};
+        return pipeline_open(&leg->split, &lap->split_engine, program, params, &setup);
+    }
+    struct split_ranks split;
+    const struct model_options options = {.ranks = comm->size, .own = first ? comm->rank : -1};
+    TRY(split_model(program, params, &options, &split));
+    enum status status =
+        rank_plan_open(&leg->split.rank, &lap->split_engine, &split, params, comm, 1);
+    split_ranks_free(&split);
+    return status;
+}
+
+enum status lap_split_prepare(struct lap *lap, const struct params *params)
+{
+    lap->split_engine =
+        (struct engine){.backend = lap->engine->backend, .device = lap->engine->device};
+    for (int i = 0; i < LAP_LEGS; i++) {
+        struct leg *leg = &lap->legs[i];
+        if (!leg->step.count)
+            continue;
+        TRY(prepare_leg(lap, leg, params));
+        TRY(check_alike(lap, leg));
+        leg->plans[0] = leg->split.rank.plan;
+    }
+    return STATUS_OK;
+}
+
+void lap_split_close(struct lap *lap)
+{
+    for (int i = 0; i < LAP_LEGS; i++) {
+        lap->legs[i].plans[0] = NULL; /* the split's */
+        pipeline_close(&lap->legs[i].split);
+    }
+    if (lap->split_engine.instance)
+        lap->split_engine.backend->detach(lap->split_engine.instance);
+    lap->split_engine = (struct engine){0};
+}
+
+enum status lap_split_run(const struct leg *leg, int64_t steps)
+{
+    const struct rank_plan *rank = &leg->split.rank;
+    const struct backend *backend = rank->engine->backend;
+    struct pipeline *pipeline = (struct pipeline *)(uintptr_t)&leg->split;
+    if (leg->split.turns)
+        return pipeline_run(pipeline, steps);
+    TRY(backend->run(rank->plan, PARTS_ALL, 0, steps));
+    return backend->sync(rank->plan);
+}
+
+bool lap_split_tells(const struct lap *lap, const struct leg *leg)
+{
+    return program_find(leg->split.rank.program, ROLE_OUTPUT, "loss") >= 0 &&
+           (lap->sharing.parallelism == PARALLEL_PIPELINE || lap->sharing.comm->rank == 0);
+}
+
+enum status lap_split_gather(struct lap *lap, struct params *params, bool for_all)
+{
+    struct rank_plan *rank = &lap->legs[0].split.rank;
+    struct comm *comm = lap->sharing.comm;
+    TRY(rank_plan_download(rank));
+    TRY(rank_plan_gather(rank, comm, params));
+    params->control = rank->own->params.control;
+    for (int32_t e = 0; for_all && comm && e < params->count; e++) {
+        const struct entry *entry = &params->entries[e];
+        if (entry->role == ROLE_PARAM || entry->role == ROLE_STATISTIC)
+            TRY(comm_broadcast(comm, 0, params_data(params, e), (size_t)entry->bytes));
+    }
+    return STATUS_OK;
+}
