@@ -2,6 +2,7 @@
 #ifndef PRONY_BENCH_BENCH_H
 #define PRONY_BENCH_BENCH_H
 
+#include "bench/check/accuracy.h"
 #include "bench/measure.h"
 #include "bench/peer/job_peer.h"
 #include "bench/scenario.h"
@@ -33,7 +34,10 @@ struct bench {
         const char *dataset;
         double accuracy, loss; /* the one that is not 0 */
         int64_t seeds;
-    } until;                 /* of the scenario target */
+    } until;              /* of the scenario target */
+    const char *accuracy; /* data that accuracy is measured on; NULL: what a file names */
+    bool sheet;           /* precisions are compared: also how far outputs move */
+    struct accuracies accuracies;
     int ok, skipped, failed; /* records written so far */
 };
 

@@ -1,7 +1,10 @@
 /* finding_frameworks.c: which framework is fastest; which precision; training or inference. */
 #include "finding/finding_inside.h"
+
+#include "base/text.h"
 #include "record/names.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The values of a mark of the frameworks' chart. */
@@ -295,6 +298,24 @@ static const struct store_mark *find_usual(const struct asking *asking, struct s
     return found;
 }
 
+/* What it costs: right answers, or else how far outputs move. */
+static enum status say_cost(struct asking *asking, const struct store_mark *mark)
+{
+    static const double LITTLE = 5e-5; /* of right answers: nothing is said to two places */
+    struct text *out = &asking->finding->sentence;
+    struct store_row row;
+    TRY(store_row(asking->about->store, mark->id, &row));
+    const double lost = row.metrics[METRIC_accuracy_lost];
+    const double error = row.metrics[METRIC_output_error];
+    if (lost >= LITTLE)
+        text_printf(out, " It loses %.2g %% of the right answers.", 100 * lost);
+    else if (!isnan(lost))
+        text_add(out, " It loses no right answers.");
+    else if (!isnan(error))
+        text_printf(out, " It moves outputs by up to %.2g %%.", 100 * error);
+    return STATUS_OK;
+}
+
 static enum status say_precision(struct asking *asking, const struct series *series,
                                  const struct store_mark *usual)
 {
@@ -302,7 +323,8 @@ static enum status say_precision(struct asking *asking, const struct series *ser
     struct figure top, here;
     TRY(finding_figure(asking, series->top, &top));
     TRY(finding_figure(asking, usual, &here));
-    if (finding_exceeds(asking, top, here)) {
+    const bool gains = finding_exceeds(asking, top, here);
+    if (gains) {
         text_printf(out, "%s %s `%s` ", series->top->values[PRECISION], finding_verb(asking->about),
                     asking->about->model);
         finding_add_times(asking, finding_ratio(top, here));
@@ -316,6 +338,8 @@ static enum status say_precision(struct asking *asking, const struct series *ser
     finding_add_unit(out, asking->about, &series->point);
     finding_add_spread(asking);
     text_add(out, ".");
+    if (gains)
+        TRY(say_cost(asking, series->top));
     finding_keep_series(asking, usual);
     finding_rests_on(asking->finding, series->top);
     finding_rests_on(asking->finding, usual);
@@ -336,12 +360,11 @@ enum status finding_precision(struct asking *asking)
         series.point = row.point;
         finding_keep_like(asking, &row.point);
     }
-    if (finding_is_gpu(&about->best)) { /* a CPU computes in fp32 */
-        finding_begin_command("bench", &series.point, about->phase,
-                              (FINDING_BENCH | FINDING_BIT(batch)) & ~FINDING_BIT(precision),
-                              finding);
-        text_add(&finding->command, " --precision fp32,tf32,bf16");
-    }
+    finding_begin_command("bench", &series.point, about->phase,
+                          (FINDING_BENCH | FINDING_BIT(batch)) & ~FINDING_BIT(precision), finding);
+    text_add(&finding->command, finding_is_gpu(&about->best) ? " --precision fp32,tf32,bf16"
+                                : text_equal(about->phase, "inference") ? " --precision all"
+                                                                        : " --precision fp32,bf16");
     if (usual)
         return say_precision(asking, &series, usual);
     text_add(&finding->sentence, "Not known: ");

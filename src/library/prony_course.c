@@ -173,6 +173,10 @@ static enum status begin(struct prony *network, struct prony_data *data,
     network->learns = false;
     TRY(trainer_open(&network->model, data->dataset, &options, &network->trainer));
     network->learns = true;
+    const char *name = data->dataset->name;
+    network->model.data = NULL;
+    if (dataset_built_in(name))
+        NEED(network->model.data = arena_text(&network->model.arena, name));
     return STATUS_OK;
 }
 

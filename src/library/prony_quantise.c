@@ -58,6 +58,8 @@ static enum status copy_notes(const struct model *from, struct model *to)
     to->scaling.unit = from->scaling.unit;
     to->scaling.tokens = from->scaling.tokens;
     TRY(model_keep_classes(to, from->classes, from->class_count));
+    if (from->data)
+        NEED(to->data = arena_text(&to->arena, from->data));
     TRY(copy_scaling(&from->scaling, &to->scaling));
     TRY(copy_scaling(&from->targets, &to->targets));
     if (!from->columns)

@@ -25,7 +25,11 @@ struct model {
     struct scaling scaling;
     const struct columns *columns; /* of the table it learnt from; NULL: it was none */
     struct scaling targets; /* of the numbers it learns; of no columns: they are as they are */
-    bool part;              /* it has the weights of one of several networks that learnt together */
+    const char
+        *data; /* the built-in data set that it learnt from; NULL: other data, or not known */
+    double
+        accuracy; /* in 8 bits: the share of right answers of its fp32 form there; 0: not known */
+    bool part;    /* it has the weights of one of several networks that learnt together */
     struct scaling returns; /* … of the data, where the part gives such and takes none */
     /* While the weights are those that came with the network, its settled form predicts. */
     bool changed; /* they are others: it was trained, or has loaded some */

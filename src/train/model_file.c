@@ -20,8 +20,10 @@
 #define NOTE_TRAINING "training"
 #define NOTE_COLUMNS "columns"
 #define NOTE_TARGETS "targets"
+#define NOTE_DATA "data"
+#define NOTE_ACCURACY "accuracy_fp32"
 
-enum { NOTES_MOST = 9 };
+enum { NOTES_MOST = 11 };
 
 static void add_floats(struct json_writer *writer, const char *key, const float *values, int count)
 {
@@ -99,7 +101,7 @@ static void write_training(const struct model *model, const struct course *cours
 
 /* The notes of a file; those that are empty are left out. */
 struct notes {
-    struct text classes, normalisation, training, columns, targets, quantised;
+    struct text classes, normalisation, training, columns, targets, quantised, accuracy;
     struct safetensors_note list[NOTES_MOST];
     size_t count;
 };
@@ -137,6 +139,11 @@ static enum status write_notes(const struct model *model, const struct course *c
     if (model->network->quantised)
         quantisation_write(model->network->quantised, &notes->quantised);
     TRY(add_text(notes, SAVED_QUANTISED, &notes->quantised));
+    if (model->data)
+        add_note(notes, NOTE_DATA, model->data);
+    if (model->accuracy > 0)
+        text_printf(&notes->accuracy, "%.9g", model->accuracy);
+    TRY(add_text(notes, NOTE_ACCURACY, &notes->accuracy));
     return add_text(notes, NOTE_TRAINING, &notes->training);
 }
 
@@ -148,6 +155,7 @@ static void free_notes(struct notes *notes)
     text_free(&notes->columns);
     text_free(&notes->targets);
     text_free(&notes->quantised);
+    text_free(&notes->accuracy);
 }
 
 enum status model_save(struct model *model, const struct course *course, const char *path)
@@ -293,6 +301,22 @@ static enum status read_recipe(struct model *model, const struct safetensors *fi
     return STATUS_OK;
 }
 
+/* Which data it is good at. A file must not say which files are read: names of data sets only. */
+static enum status read_data(struct model *model, const struct safetensors *file)
+{
+    const char *data = safetensors_note(file, NOTE_DATA);
+    const char *accuracy = safetensors_note(file, NOTE_ACCURACY);
+    double share;
+    model->data = NULL;
+    model->accuracy = 0;
+    if (!data || strchr(data, ':') || !dataset_built_in(data))
+        return STATUS_OK;
+    NEED(model->data = arena_text(&model->arena, data));
+    if (accuracy && text_to_real(accuracy, &share) && share > 0 && share <= 1)
+        model->accuracy = share;
+    return STATUS_OK;
+}
+
 /* The first line in which two texts differ; *at is where it begins in `text`. */
 static int differing_line(const char *text, const char *other, const char **at)
 {
@@ -376,6 +400,7 @@ static enum status load(struct model *model, const struct safetensors *file)
         TRY(read_recipe(model, file));
         TRY(read_columns(model, file));
         TRY(read_targets(model, file));
+        TRY(read_data(model, file));
         TRY(model_declare_learnt(model)); /* which may depend on these */
         TRY(take_unit(model));
     }

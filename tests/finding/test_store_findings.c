@@ -242,6 +242,37 @@ TEST(which_precision)
     store_close(store);
 }
 
+static void add_int8(struct store *store, double lost)
+{
+    static const char line[] =
+        "{\"prony\":1,\"kind\":\"result\",\"point\":{\"framework\":\"prony\",\"backend\":\"simd\","
+        "\"model\":\"net\",\"phase\":\"inference\",\"precision\":\"%s\",\"batch\":64,"
+        "\"unit\":\"cpu\",\"threads\":1,\"server\":\"box\"},\"status\":\"ok\",\"result\":{"
+        "\"time_ns\":{\"median\":9,\"ci_low\":9,\"ci_high\":9},\"throughput\":%d,"
+        "\"check\":{\"verdict\":\"right\"},\"meters\":{\"accuracy\":0.9,\"accuracy_lost\":%g,"
+        "\"output_error\":0.02}}}";
+    char text[700];
+    snprintf(text, sizeof text, line, "fp32", 100, 0.0);
+    add_line(store, text);
+    snprintf(text, sizeof text, line, "int8", 300, lost);
+    add_line(store, text);
+}
+
+TEST(what_a_precision_costs)
+{
+    struct store *store = fresh_store();
+    add_int8(store, 0.0012);
+    look(store, "phase=inference", "precision", SENTENCE, "int8 runs `net` 3 × as fast as fp32",
+         true);
+    look(store, "phase=inference", "precision", SENTENCE, "It loses 0.12 % of the right answers.",
+         true);
+    store_close(store);
+    store = fresh_store();
+    add_int8(store, -0.001);
+    look(store, "phase=inference", "precision", SENTENCE, "It loses no right answers.", true);
+    store_close(store);
+}
+
 TEST(twice_the_machines)
 {
     struct store *store = fresh_store();

@@ -431,6 +431,50 @@ enum status job_network_parts(struct job *job, double step_ns, double parts_ns[P
     return status;
 }
 
+/* The times of ops of one program, added up. */
+struct conversions_seen {
+    const struct program *program;
+    double *converting_ns, *all_ns; /* of all programs */
+};
+
+static void conversions_event(void *context, const struct event *event)
+{
+    struct conversions_seen *seen = context;
+    const double ns = (double)(event->end_ns - event->start_ns);
+    const enum op_kind kind = event->op >= 0 ? seen->program->ops[event->op].kind : OP_load;
+    *seen->all_ns += event->op >= 0 ? ns : 0;
+    *seen->converting_ns += kind == OP_quantise || kind == OP_dequantise ? ns : 0;
+}
+
+static void conversions_after(void *context, int step)
+{
+    struct conversions_seen *seen = context;
+    if (step == 0) /* the warm-up */
+        *seen->all_ns = *seen->converting_ns = 0;
+}
+
+enum status job_network_conversions(struct job *job, double *share)
+{
+    const struct recipe_step *step = job_network_step(job);
+    struct conversions_seen seen[RECIPE_TURNS];
+    struct observer observers[RECIPE_TURNS];
+    double converting_ns = 0, all_ns = 0;
+    const struct watching watching = {.observers = observers,
+                                      .after = conversions_after,
+                                      .context = seen,
+                                      .steps = PART_SAMPLES,
+                                      .limit_ns = PARTS_NS};
+    for (int32_t p = 0; p < RECIPE_TURNS; p++) {
+        seen[p] = (struct conversions_seen){p < step->count ? step->programs[p] : NULL,
+                                            &converting_ns, &all_ns};
+        observers[p] = (struct observer){OBSERVE_OPS, conversions_event, &seen[p]};
+    }
+    enum status status = job_network_watch(job, &watching);
+    job_network_unwatch(job);
+    *share = converting_ns / all_ns; /* NaN: nothing was seen */
+    return status == STATUS_MEMORY ? status : STATUS_OK;
+}
+
 enum status job_network_outcome(struct job *job, struct outcome *out)
 {
     return network_outcome((struct job_network *)job, out);

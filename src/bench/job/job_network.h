@@ -50,6 +50,10 @@ const struct recipe_step *job_network_step(const struct job *job);
 enum status job_network_parts(struct job *job, double step_ns, double parts_ns[PART_COUNT],
                               double *scaled);
 
+/* The share of an iteration that converts between fp32 and 8 bits, in a watched run; NaN: the
+ * backend does not tell. */
+enum status job_network_conversions(struct job *job, double *share);
+
 /* From the initial parameters and the first batch again, whatever ran before: the task's check. The
  * job is one of this kind, prepared. */
 enum status job_network_outcome(struct job *job, struct outcome *out);

@@ -291,7 +291,8 @@ static enum status task_quantise(struct task *task)
     task->params = params;
     program_free(task->step.programs[0]);
     task->step.programs[0] = small;
-    task->network->quantised = task->quantise; /* copies of the task are compiled so */
+    task->network->quantised = task->quantise; /* copies of the task are compiled so … */
+    task->network->given_count = 0;            /* … and take these numbers, not a file's reals */
     return STATUS_OK;
 }
 

@@ -216,6 +216,40 @@ static enum status group_staging(const struct contender *contender, struct recor
     return status == STATUS_MEMORY ? status : STATUS_OK;
 }
 
+static void add_known(struct record_meter *rows, size_t *count, const char *name, double value)
+{
+    if (!isnan(value))
+        rows[(*count)++] = (struct record_meter){name, value, NULL};
+}
+
+/* What the precision costs a trained network, or any whose precisions are compared; adds rows. */
+static enum status group_accuracy(struct group *group, struct contender *contender,
+                                  struct record_meter *rows, size_t *count)
+{
+    struct bench *bench = group->bench;
+    const struct point *point = &contender->record.point;
+    const struct accuracy_options options = {
+        .data = bench->accuracy,
+        .outputs = bench->sheet,
+        .flop = contender->record.flop / (double)point->batch,
+    };
+    struct accuracy found;
+    double share = (double)NAN;
+    if (contender->is_peer || point_is(point, CHOICE_phase_training) ||
+        !(bench->sheet || accuracy_is_trained(point->model)))
+        return STATUS_OK;
+    TRY(accuracy_find(&bench->accuracies, point, &options, &found));
+    if (found.why && bench->accuracy)
+        text_printf(&contender->notes, "; accuracy not known: %s", found.why);
+    add_known(rows, count, "accuracy", found.share);
+    add_known(rows, count, "accuracy_lost", found.lost);
+    add_known(rows, count, "output_error", found.error);
+    if (!entry_through_library(point) && point_is(point, CHOICE_precision_int8))
+        TRY(job_network_conversions(contender->job, &share));
+    add_known(rows, count, "conversions", 100 * share);
+    return STATUS_OK;
+}
+
 /* What was used meanwhile, what a scenario gave, and what passes of their own count. */
 static enum status group_meters(struct group *group, struct contender *contender)
 {
@@ -253,6 +287,10 @@ static enum status group_meters(struct group *group, struct contender *contender
         TRY(group_staging(contender, rows, &count));
     if (!group->bench->unread)
         TRY(passes_run(&passes, &group->arena, rows + count, &more));
+    count += more;
+    more = 0;
+    if (!group->bench->unread || group->bench->sheet)
+        TRY(group_accuracy(group, contender, rows, &count));
     record->meters = rows;
     record->meter_count = count + more;
     return STATUS_OK;

@@ -11,7 +11,7 @@
 #include "bench/sweep/workload.h"
 #include "estimate/probe.h"
 
-enum { MORE_ROWS = 5 + STAGING_ROWS }; /* of a scenario, of memory's bandwidth, of ingestion */
+enum { MORE_ROWS = 9 + STAGING_ROWS }; /* of a scenario, memory, ingestion, the precision */
 enum { GROUP_PROBES = 8 };             /* one for each number of threads; beyond: no times_now */
 
 /* One point on its way to a record. */

@@ -44,6 +44,8 @@ const struct arg request_flags[] = {
     {AT(bound), "p99=TIME", "scenario server: the bound of its latencies: p99=10ms, p90=500us"},
     {AT(until), "TARGET", "train on --dataset until accuracy=0.95 or loss=0.1 of held-out rows"},
     {AT(dataset), "DATA", "data of --until: a name (iris, digits) or a file"},
+    {ARG_NAMED("accuracy", struct bench_request, accurate), "DATA",
+     "inference of a trained network: its right answers on this data, and what a smaller type loses"},
     {AT(seeds), "N", "trainings of --until, from --seed on (default 3, with --against 2)",
      ARG_FROM(1, 1000), "3"},
     {AT(seed), "N", "random seed of arrivals (server) and of the first training (default 1)",
@@ -112,13 +114,46 @@ static enum status request_companions(const struct bench_request *request)
     return STATUS_OK;
 }
 
+/* Every precision there is. */
+static enum status all_precisions(struct arena *arena, struct sweep_list *out)
+{
+    const char **names = arena_array(arena, CHOICE_COUNT, sizeof *names);
+    NEED(names);
+    *out = (struct sweep_list){names, 0};
+    for (int c = 0; c < CHOICE_COUNT; c++)
+        if (choice_find(AXIS_precision, choice_name((enum choice)c)) == (enum choice)c)
+            names[out->count++] = choice_name((enum choice)c);
+    return STATUS_OK;
+}
+
+/* Accuracy is that of trained weights. */
+static enum status request_accuracy(const struct bench_request *request)
+{
+    const struct sweep_list *models = &request->sweep.lists[AXIS_model];
+    const struct sweep_list *phases = &request->sweep.lists[AXIS_phase];
+    for (int i = 0; request->accurate && i < models->count; i++)
+        if (!accuracy_is_trained(models->values[i]))
+            FAIL(STATUS_INPUT,
+                 "--accuracy %s: found the network '%s', which has no trained weights; expected a "
+                 "file that prony train or prony quantise wrote, or an ONNX file",
+                 request->accurate, models->values[i]);
+    if (request->accurate && phases->count && !sweep_has(phases, "inference"))
+        FAIL(STATUS_INPUT, "--accuracy %s needs --phase inference", request->accurate);
+    return STATUS_OK;
+}
+
 enum status bench_request_sweep(struct bench_request *request, const char *const *models,
                                 int model_count, struct arena *arena)
 {
+    static const char *const inference[] = {"inference"};
     struct sweep *sweep = &request->sweep;
+    request->all = text_equal(request->axis_text[AXIS_precision], "all");
     for (int i = 0; i < AXIS_COUNT; i++)
-        if (request->axis_text[i])
+        if (request->axis_text[i] && !(i == AXIS_precision && request->all))
             TRY(sweep_split(&axes[i], request->axis_text[i], arena, &sweep->lists[i]));
+    if (request->all)
+        TRY(all_precisions(arena, &sweep->lists[AXIS_precision]));
+    request->sheet = request->all || request->accurate;
     sweep->against = request->against;
     if (request->seconds <= 0)
         request->seconds = request->against ? 8 : 3;
@@ -128,6 +163,9 @@ enum status bench_request_sweep(struct bench_request *request, const char *const
     if (request->bound && !sweep_has(&sweep->lists[AXIS_scenario], "server"))
         FAIL(STATUS_INPUT, "--bound %s needs --scenario server", request->bound);
     TRY(request_companions(request));
+    TRY(request_accuracy(request));
+    if (request->sheet && !sweep->lists[AXIS_phase].count)
+        sweep->lists[AXIS_phase] = (struct sweep_list){inference, 1};
     TRY(request_until(request));
     return request->skip ? sweep_parse_skip(sweep, request->skip, arena) : STATUS_OK;
 }
@@ -178,6 +216,10 @@ enum status bench_request_precisions(struct bench_request *request, const struct
         enum status status = registry_first(registry, "gpu", &gpu); /* why there is none */
         status = status_prefix(status, "--precision %s: only backends of a GPU compute in it",
                                list->values[i]);
+        if (request->all) {
+            log_info("%s left out: no backend here computes in it", list->values[i]);
+            continue;
+        }
         if (!count && i == list->count - 1)
             return status;
         log_warning("%s", status_message());
@@ -254,6 +296,8 @@ static void use_request(struct bench *bench, const struct bench_request *request
     bench->patience_ns = (uint64_t)(request->patience * 1e9);
     bench->bound = request->holds;
     bench->seed = (uint64_t)request->seed;
+    bench->accuracy = request->accurate;
+    bench->sheet = request->sheet;
     bench->until.dataset = request->dataset;
     bench->until.accuracy = request->accuracy;
     bench->until.loss = request->loss;
@@ -345,6 +389,7 @@ enum status bench_request_run(struct bench *bench, struct bench_request *const *
         status = run_all(bench, requests, count, watcher, &arena);
     calibration_close(&bench->calibration);
     peer_bank_close(&bench->waiting);
+    accuracies_free(&bench->accuracies);
     arena_free(&arena);
     return status;
 }

@@ -13,10 +13,12 @@ struct bench_request {
     const char *against;
     double seconds; /* 0 until bench_request_sweep: as long as what is asked for needs */
     double patience, margin;
-    const char *bound, *until, *dataset;
+    const char *bound, *until, *dataset, *accurate;
     int64_t seed, seeds;
     struct scenario_bound holds; /* what bound and until say */
     double accuracy, loss;
+    bool all;                      /* --precision all */
+    bool sheet;                    /* precisions are compared, also by what they cost */
     const char *place;             /* "FILE:LINE" of a suite, or NULL */
     const struct args *args;       /* what it was read by, and … */
     const struct args_found *said; /* … what was said; or NULL */

@@ -109,6 +109,7 @@ static enum status measure_networks(const struct cli *cli, struct bench_flags *f
         status = bench_request_precisions(request, cli->registry, &arena);
     if (status == STATUS_OK)
         status = bench_output_open(&output, &flags->output);
+    output.sheet = request->sheet;
     if (status == STATUS_OK && flags->crosses && !flags->output.format)
         output.style = cli->found.count ? OUTPUT_CROSSOVER : OUTPUT_CROSSOVER_WIDTHS;
     if (status == STATUS_OK)
@@ -165,6 +166,7 @@ const struct command cmd_bench = {
                  "  prony bench large --against ../old/build/prony --fail-if-slower 5%\n"
                  "  prony bench small --framework prony,numpy --out results.jsonl\n"
                  "  prony bench fcn --batch 1-256*2 --skip 'backend=ref batch=64-256*2'\n"
+                 "  prony bench lenet.safetensors --precision all    # what types cost\n"
                  "  prony bench --kernels dense conv --threads 1,2   # kernels by themselves\n"
                  "  prony bench large fcn --find-crossover           # when is the GPU faster?\n",
              .often = "batch phase framework backend threads unit precision seconds against out "

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/show/data_notes.h"
-#include "prony.h"
+#include "library/prony_inside.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -59,14 +59,14 @@ static int count_answers(void *context, const struct prony_prediction *predictio
 }
 
 /* What was said of the layers, on its way to the screen. */
-struct layer_list {
+struct layer_report {
     int shown, hidden, kept, small;
     char noisiest[NAME_SHOWN * 4];
     double noise_db;
     bool outside, outlier;
 };
 
-static void show_remark(struct layer_list *list, const struct prony_layer *layer)
+static void show_remark(struct layer_report *list, const struct prony_layer *layer)
 {
     static const double MANY_OUTSIDE = 0.01, OUTLIER = 20;
     if (layer->outside > MANY_OUTSIDE) {
@@ -82,7 +82,7 @@ static void show_remark(struct layer_list *list, const struct prony_layer *layer
 
 static void show_layer(void *context, const struct prony_layer *layer)
 {
-    struct layer_list *list = context;
+    struct layer_report *list = context;
     char name[NAME_SHOWN + 1];
     plain_copy(name, sizeof name, layer->name);
     if (!list->shown && !list->hidden)
@@ -150,8 +150,8 @@ static void warn_one_class(const struct quantise_flags *flags, const struct pron
                 flags->data, rows, prony_class(network, *first));
 }
 
-static void advise(const struct cli *cli, const struct layer_list *list, const struct answers *real,
-                   const struct answers *small)
+static void advise(const struct cli *cli, const struct layer_report *list,
+                   const struct answers *real, const struct answers *small)
 {
     static const double NOISY = 15, LOST = 0.005;
     bool lost = real->asked && (double)(real->right - small->right) > LOST * (double)real->asked;
@@ -180,7 +180,7 @@ static enum status quantise(struct cli *cli, const struct quantise_flags *flags,
                             struct prony *network, struct prony_data *data, struct prony **out)
 {
     const char *keep[KEEP_MOST];
-    struct layer_list list = {0};
+    struct layer_report list = {0};
     struct answers real = {.data = data}, small = {.data = data};
     struct prony_quantising how = {.ranges = flags->ranges,
                                    .plain = flags->plain,
@@ -200,6 +200,8 @@ static enum status quantise(struct cli *cli, const struct quantise_flags *flags,
              flags->network);
     TRY((enum status)prony_predict_test(network, data, count_answers, &real));
     TRY((enum status)prony_predict_test(*out, data, count_answers, &small));
+    if (real.asked && (*out)->model.data && !strcmp((*out)->model.data, flags->data))
+        (*out)->model.accuracy = (double)real.right / (double)real.asked;
     TRY((enum status)prony_save(*out, flags->out));
     show_answers(&real, &small);
     int64_t before = bytes_of(flags->weights ? flags->weights : flags->network);

@@ -9,6 +9,7 @@
 #include "cli/explain/explained.h"
 #include "cli/gate.h"
 #include "cli/screen.h"
+#include "cli/show/precision_sheet.h"
 #include "record/tables/ingestion_table.h"
 #include "record/tables/tests_table.h"
 #include "store/store.h"
@@ -54,6 +55,8 @@ static enum status output_print(struct bench_output *output, const char *line,
         status = bench_table_row(&output->rows, record, &row);
         fputs(text_of(&row), stdout);
         text_free(&row);
+        if (status == STATUS_OK && output->sheet)
+            status = output_keep(output, record);
         break;
     case OUTPUT_NOTHING: break;
     case OUTPUT_TABLE:
@@ -295,6 +298,8 @@ enum status bench_output_finish(struct bench_output *output)
         output->style == OUTPUT_ROWS
             ? bench_table_end(&output->rows, output->calibration, output->command, &text)
             : output_table(output, &text);
+    if (status == STATUS_OK && output->style == OUTPUT_ROWS && output->sheet)
+        status = precision_sheet_print(output->kept, output->kept_count, &text);
     if (status == STATUS_OK)
         fputs(text_of(&text), stdout);
     text_free(&text);

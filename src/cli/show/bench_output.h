@@ -28,6 +28,7 @@ struct bench_output {
     enum output_style style;
     enum table_format format; /* of OUTPUT_TABLE */
     struct bench_table rows;
+    bool sheet;                     /* OUTPUT_ROWS: a sheet of precisions ends it */
     const struct json *calibration; /* of the machine's record, or NULL */
     const char *command;            /* what was typed; or NULL */
     const char *file;               /* or NULL */
