@@ -3,7 +3,7 @@
 #ifndef PRONY_RECORD_NAMES_H
 #define PRONY_RECORD_NAMES_H
 
-enum { RECORD_KINDS = 4, RECORD_STATUSES = 3, RECORD_VERDICTS = 3, RECORD_COMPARISONS = 4 };
+enum { RECORD_KINDS = 5, RECORD_STATUSES = 3, RECORD_VERDICTS = 3, RECORD_COMPARISONS = 4 };
 extern const char *const record_kinds[RECORD_KINDS];
 extern const char *const record_statuses[RECORD_STATUSES];
 extern const char *const record_verdicts[RECORD_VERDICTS];

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const record_kinds[RECORD_KINDS] = {"result", "machine", "network", "proof"};
+const char *const record_kinds[RECORD_KINDS] = {"result", "machine", "network", "proof", "profile"};
 const char *const record_statuses[RECORD_STATUSES] = {"ok", "skipped", "failed"};
 const char *const record_verdicts[RECORD_VERDICTS] = {"none", "right", "wrong"};
 const char record_unavailable[] = "not available: ";
@@ -240,7 +240,7 @@ enum status record_copy(struct arena *arena, const struct record *record, struct
                                   &out->against.disturbed,
                                   &out->at};
     const struct json **const trees[] = {&out->machine, &out->software, &out->calibration,
-                                         &out->network, &out->proof};
+                                         &out->network, &out->proof,    &out->profile};
     double *samples;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         TRY(copy_text(arena, texts[i]));

@@ -4,10 +4,10 @@
  *    "result":{"time_ns":{…},"parts_ns":{…},…,"check":{…},"meters":{…}},
  *    "samples_ns":[…],"machine":{…},"software":{…},"at":"2026-11-15T10:03:58Z"}
  *
- * Lines of kind "machine" (facts, calibration), "network" (what explain --json prints) and "proof"
- * (what advice promised and a re-run gave) travel in the same files. A record owns nothing: its
- * pointers belong to whoever filled it, or to the arena it was read into. A figure that is not
- * known is NaN in memory and null in the line. */
+ * Lines of kind "machine" (facts, calibration), "network" (what explain --json prints), "proof"
+ * (what advice promised and a re-run gave) and "profile" (where the time of a run went) travel in
+ * the same files. A record owns nothing: its pointers belong to whoever filled it, or to the arena
+ * it was read into. A figure that is not known is NaN in memory and null in the line. */
 #ifndef PRONY_RECORD_RECORD_H
 #define PRONY_RECORD_RECORD_H
 
@@ -29,7 +29,7 @@ enum {
     RECORD_BYTES = 4 * 1048576, /* of a line, at most: the longest that ship have a tenth */
 };
 
-enum record_kind { RECORD_RESULT, RECORD_MACHINE, RECORD_NETWORK, RECORD_PROOF };
+enum record_kind { RECORD_RESULT, RECORD_MACHINE, RECORD_NETWORK, RECORD_PROOF, RECORD_PROFILE };
 enum record_status { RECORD_OK, RECORD_SKIPPED, RECORD_FAILED };
 
 /* Was what was timed also right? */
@@ -94,6 +94,7 @@ struct record {
     const struct json *calibration;        /* kind machine: an object, or NULL */
     const struct json *network;            /* kind network: an object */
     const struct json *proof;              /* kind proof: an object (record/proof_line.h) */
+    const struct json *profile;            /* kind profile: an object (record/profile_line.h) */
     const char *at;                        /* when, as clock_stamp gives it */
 };
 

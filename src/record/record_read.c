@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "record/member.h"
 #include "record/names.h"
+#include "record/profile_line.h"
 #include "record/record.h"
 #include "record/software.h"
 
@@ -212,6 +213,7 @@ static enum status read_members(struct arena *arena, const struct json *tree, st
         TRY(read_measured(arena, tree, out));
     TRY(member_of_kind(tree, "", "network", JSON_OBJECT, &out->network));
     TRY(member_of_kind(tree, "", "proof", JSON_OBJECT, &out->proof));
+    TRY(member_of_kind(tree, "", "profile", JSON_OBJECT, &out->profile));
     TRY(member_of_kind(tree, "", "machine", JSON_OBJECT, &out->machine));
     TRY(member_of_kind(tree, "", "calibration", JSON_OBJECT, &out->calibration));
     TRY(member_of_kind(tree, "", "software", JSON_OBJECT, &out->software));
@@ -223,6 +225,10 @@ static enum status read_members(struct arena *arena, const struct json *tree, st
         return member_fail("", "network", NULL, "an object");
     if (out->kind == RECORD_PROOF && !out->proof)
         return member_fail("", "proof", NULL, "an object");
+    if (out->kind == RECORD_PROFILE && !out->profile)
+        return member_fail("", "profile", NULL, "an object");
+    if (out->kind == RECORD_PROFILE)
+        TRY(profile_line_read(out->profile, &(struct profile_line){0}));
     return member_text(tree, "", "at", &out->at);
 }
 

@@ -166,6 +166,7 @@ void record_write(const struct record *record, struct text *out)
         write_measured(&writer, record);
     write_tree(&writer, "network", record->network);
     write_tree(&writer, "proof", record->proof);
+    write_tree(&writer, "profile", record->profile);
     write_tree(&writer, "machine", record->machine);
     write_tree(&writer, "calibration", record->calibration);
     write_tree(&writer, "software", record->software);

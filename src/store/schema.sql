@@ -10,7 +10,7 @@ PRAGMA user_version = 2;
 CREATE TABLE line (
     id      INTEGER PRIMARY KEY,
     hash    INTEGER NOT NULL,           -- of text
-    kind    TEXT NOT NULL,              -- result, machine, network, proof
+    kind    TEXT NOT NULL,              -- result, machine, network, proof, profile
     text    TEXT NOT NULL,              -- one JSON object, with its samples
     shipped INTEGER NOT NULL DEFAULT 0  -- 1: came with prony
 );

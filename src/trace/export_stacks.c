@@ -1,67 +1,21 @@
 /* export_stacks.c: time by stack: folded lines and a call graph. See export.h. */
 #include "base/memory.h"
 #include "trace/export.h"
+#include "trace/own_time.h"
 
 #include <string.h>
 
-/* An op that is open on a lane. */
-struct open_op {
-    int64_t end_ns;
-    uint32_t site;
-};
-
-/* Ops that run within another take their time from it. */
-static enum status add_ops(const struct trace *trace, int64_t *own)
-{
-    enum { DEEPEST = 64 }; /* ops further inside count for these */
-    struct open_op *open;
-    size_t *depths;
-    NEED(open = mem_array(trace->lane_count + 1, DEEPEST * sizeof *open));
-    if (!(depths = mem_array(trace->lane_count + 1, sizeof *depths))) {
-        mem_free(open);
-        FAIL(STATUS_MEMORY, "out of memory");
-    }
-    for (size_t i = 0; i < trace->span_count; i++) {
-        const struct span *span = &trace->spans[i];
-        struct open_op *lane = open + (size_t)span->lane * DEEPEST;
-        size_t *depth = &depths[span->lane];
-        if (span->kind != SPAN_op)
-            continue;
-        while (*depth && lane[*depth - 1].end_ns <= span->start_ns)
-            --*depth;
-        if (*depth == DEEPEST)
-            continue;
-        if (*depth)
-            own[lane[*depth - 1].site] -= span_ns(span);
-        own[span->site] += span_ns(span);
-        lane[(*depth)++] = (struct open_op){span->end_ns, span->site};
-    }
-    mem_free(depths);
-    mem_free(open);
-    return STATUS_OK;
-}
-
-/* Time that each site has of its own, in nanoseconds: of samples; else of the GPU, which the site
- * asked for; else of operators on the host. */
+/* Time that each site has of its own, in nanoseconds. */
 static enum status own_times(const struct trace *trace, int64_t **out)
 {
-    bool sampled = false, device = false;
-    for (size_t i = 0; i < trace->span_count; i++) {
-        sampled = sampled || trace->spans[i].kind == SPAN_sample;
-        device = device || span_kind_on_device(trace->spans[i].kind);
-    }
-    NEED(*out = mem_array(trace->site_count + 1, sizeof **out));
-    if (!sampled && !device) {
-        enum status status = add_ops(trace, *out);
-        if (status != STATUS_OK)
-            mem_free(*out);
-        return status;
-    }
-    for (size_t i = 0; i < trace->span_count; i++) {
-        const struct span *span = &trace->spans[i];
-        if (sampled ? span->kind == SPAN_sample : span_kind_on_device(span->kind))
-            (*out)[span->site] += span_ns(span);
-    }
+    enum own_of of;
+    int64_t *own;
+    TRY(trace_own_times(trace, &own, &of));
+    if ((*out = mem_array(trace->site_count + 1, sizeof **out)))
+        for (size_t i = 0; i < trace->span_count; i++)
+            (*out)[trace->spans[i].site] += own[i];
+    mem_free(own);
+    NEED(*out);
     return STATUS_OK;
 }
 

@@ -147,5 +147,12 @@ bool trace_is_one(const char *path);
 /* Our own format: see trace_own.c. */
 enum status trace_write(const struct trace *trace, const char *path);
 void trace_write_text(const struct trace *trace, struct text *out);
+/* Reads such a text; `name` is for messages. */
+enum status trace_read_text(const char *name, const char *text, size_t length, struct trace *trace);
+
+/* A part of a trace that is small enough to be kept: the spans that touch from_ns … to_ns, of more
+ * than `most` the longest, and what they name. Facts and names are cut where they are long. */
+enum status trace_excerpt(const struct trace *trace, int64_t from_ns, int64_t to_ns, size_t most,
+                          struct trace *out);
 
 #endif

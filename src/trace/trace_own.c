@@ -274,15 +274,41 @@ static enum status feed(void *context, const char *bytes, size_t length)
     return STATUS_OK;
 }
 
+static enum status begin_reading(const char *path, struct trace *trace, struct own **own)
+{
+    NEED(*own = arena_alloc(&trace->arena, sizeof **own));
+    (*own)->path = path;
+    (*own)->trace = trace;
+    return STATUS_OK;
+}
+
+static enum status end_reading(const struct own *own)
+{
+    if (own->rest_length)
+        FAIL(STATUS_INPUT, "%s:%zu: found the end of the file in a line, expected a whole line",
+             own->path, own->line + 1);
+    return STATUS_OK;
+}
+
 enum status trace_own_read(const char *path, struct trace *trace)
 {
     struct own *own;
-    NEED(own = arena_alloc(&trace->arena, sizeof *own));
-    own->path = path;
-    own->trace = trace;
+    TRY(begin_reading(path, trace, &own));
     TRY(trace_pieces(path, feed, own));
-    if (own->rest_length)
-        FAIL(STATUS_INPUT, "%s:%zu: found the end of the file in a line, expected a whole line",
-             path, own->line + 1);
-    return STATUS_OK;
+    return end_reading(own);
+}
+
+enum status trace_read_text(const char *name, const char *text, size_t length, struct trace *trace)
+{
+    struct own *own;
+    enum status status;
+    *trace = (struct trace){0};
+    TRY_OR(done, begin_reading(name, trace, &own));
+    TRY_OR(done, feed(own, text, length));
+    TRY_OR(done, end_reading(own));
+    TRY_OR(done, trace_finish(trace, name));
+done:
+    if (status != STATUS_OK)
+        trace_free(trace);
+    return status;
 }

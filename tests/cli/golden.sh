@@ -117,6 +117,9 @@ fi
 sed 's/"median":\([0-9]\)/"median":1\1/' "$folder/made.jsonl" >"$folder/slower.jsonl"
 shown compare "$prony" compare "$folder/made.jsonl" "$folder/slower.jsonl"
 
+recorded=tests/trace/recorded
+shown compare_profiles "$prony" compare $recorded/launch.single.trace.gz $recorded/launch.graph.trace.gz
+
 measured bench "$prony" bench small --batch 1,10 --backend ref --seconds 0.02
 measured bench_joined "$prony" bench small --batch 1,2 --backend ref --phase training,inference \
     --isa scalar --fusion on,off --optimiser sgd,adam --caches warm --skip optimiser=adam --seconds 0.02

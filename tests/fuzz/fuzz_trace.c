@@ -1,8 +1,10 @@
 /* fuzz_trace.c: any bytes are a trace of some format, or are refused by one line. What was read is
  * judged without harm; its budget sums to the window; and it is written and read again as the same.
- */
+ * What is kept of it is small and is shown. */
 #include "advise/advise.h"
 #include "trace/export.h"
+#include "trace/flame.h"
+#include "trace/timeline.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -58,6 +60,43 @@ static void write_again(const struct trace *trace)
     trace_free(&again);
 }
 
+static void show(const struct trace *trace)
+{
+    enum { MOST = 400, NODES = 50 };
+    struct timeline timeline;
+    struct flame flame;
+    if (timeline_make(trace, 0, 0, MOST, &timeline) != STATUS_OK || timeline.count > MOST)
+        abort();
+    size_t spans = 0;
+    for (size_t i = 0; i < timeline.count; i++)
+        spans += timeline.blocks[i].count;
+    if (spans > trace->span_count || (!timeline.left_out && spans < trace->span_count))
+        abort();
+    timeline_free(&timeline);
+    if (flame_make(trace, NODES, &flame) != STATUS_OK || flame.count > NODES)
+        abort();
+    flame_free(&flame);
+}
+
+/* A part of it, as it is kept in a store: it is read back as a whole trace. */
+static void keep(const struct trace *trace)
+{
+    enum { MOST = 20 };
+    struct trace part, again;
+    struct text text = {0};
+    if (trace_excerpt(trace, INT64_MIN, INT64_MAX, MOST, &part) != STATUS_OK ||
+        part.span_count > MOST)
+        abort();
+    trace_write_text(&part, &text);
+    if (trace_read_text("kept", text_of(&text), text.length, &again) != STATUS_OK ||
+        again.span_count != part.span_count)
+        abort();
+    show(&again);
+    text_free(&text);
+    trace_free(&part);
+    trace_free(&again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct trace trace;
@@ -65,6 +104,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status == STATUS_OK) {
         judge(&trace);
         write_again(&trace);
+        show(&trace);
+        keep(&trace);
         trace_free(&trace);
     } else if (status != STATUS_INPUT || !*status_message()) {
         abort();

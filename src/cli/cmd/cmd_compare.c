@@ -1,4 +1,5 @@
-/* cmd_compare.c: prony compare: what became faster or slower between two files of records.
+/* cmd_compare.c: prony compare: what became faster or slower between two files of records, or
+ * between two profiles (compare_profiles.h).
  *
  * Results of the same configuration are matched; of several in one file the last counts. Compared
  * is what was to be found out: the time of an iteration or a query; of a server how many queries a
@@ -10,6 +11,7 @@
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/gate.h"
+#include "cli/program/compare_profiles.h"
 #include "cli/table/show_record.h"
 #include "cli/table/wrap.h"
 #include "record/import.h"
@@ -447,13 +449,37 @@ static enum status read_both(const char *const *paths, struct pair *pair)
 
 struct compare_flags {
     double share; /* 0: nothing fails, however slow */
+    const char *store;
+    bool json;
 };
+
+/* Both are profiles, or both are files of records. */
+static enum status are_profiles(const char *const *words, bool *out)
+{
+    const bool first = profile_is_one(words[0]), second = profile_is_one(words[1]);
+    if (first != second)
+        FAIL(STATUS_INPUT,
+             "%s is a profile and %s is none, expected two profiles or two files of "
+             "records",
+             words[first ? 0 : 1], words[first ? 1 : 0]);
+    *out = first;
+    return STATUS_OK;
+}
 
 static enum status run_compare(struct cli *cli, void *options)
 {
     const struct compare_flags *flags = options;
     const bool judged = args_given(cli->args, &cli->found, "fail-if-slower");
     struct pair pair = {0};
+    bool profiles = false;
+    TRY(are_profiles(cli->found.positional, &profiles));
+    if (profiles)
+        return compare_profiles(&(struct profiles_wish){.before = cli->found.positional[0],
+                                                        .after = cli->found.positional[1],
+                                                        .store = flags->store,
+                                                        .json = flags->json});
+    if (flags->json)
+        FAIL(STATUS_INPUT, "--json: found two files of records, expected two profiles");
     enum status status = read_both(cli->found.positional, &pair);
     if (status == STATUS_OK)
         status = compare_all(&pair, judged ? flags->share : (double)INFINITY);
@@ -465,19 +491,27 @@ static enum status run_compare(struct cli *cli, void *options)
 
 static const struct arg rows[] = {
     {GATE_ARG(struct compare_flags)},
+    {ARG(struct compare_flags, json), NULL, "one JSON object; two profiles only"},
+    {CLI_STORE(struct compare_flags)},
     ARG_END,
 };
 
 const struct command cmd_compare = {
-    .summary = "say what became faster or slower between two files of records",
+    .summary = "say what became faster or slower between two files or profiles",
     .run = run_compare,
     .bytes = sizeof(struct compare_flags),
     .args = {.command = "prony compare",
-             .usage = "OLD.jsonl NEW.jsonl [options]",
-             .summary = "Says which configurations became faster or slower from one file of "
-                        "records to another.",
+             .usage = "OLD NEW [options]",
+             .summary =
+                 "Says which configurations became faster or slower from one file of "
+                 "records to another.\n\n"
+                 "Two profiles are compared row by row, the most changed first: ops, layers, "
+                 "kernels and functions.\nA profile is a trace that prony profile reads, or "
+                 "the number of one that prony profile\n--keep has kept.",
              .examples = "  prony bench small --out old.jsonl\n"
-                         "  prony compare old.jsonl new.jsonl --fail-if-slower 5%\n",
+                         "  prony compare old.jsonl new.jsonl --fail-if-slower 5%\n"
+                         "  prony compare before.trace after.trace\n"
+                         "  prony compare 12 15\n",
              .lists = {{rows, 0}},
              .least = 2,
              .most = 2},

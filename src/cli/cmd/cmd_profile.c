@@ -1,5 +1,6 @@
 /* cmd_profile.c: prony profile: where the time of a step goes, op by op. */
 #include "cli/commands.h"
+#include "cli/program/keep_profile.h"
 #include "cli/program/program_run.h"
 #include "cli/program/trace_command.h"
 #include "cli/show/profile_output.h"
@@ -13,10 +14,10 @@
 struct profile_flags {
     const char *network; /* positional */
     const char *phase, *backend, *unit, *precision, *isa, *trace, *callgrind, *shape;
-    const char *folded, *out;
+    const char *folded, *out, *store;
     int64_t batch, threads;
     double seconds, rate;
-    bool json, no_fusion, once;
+    bool json, no_fusion, once, keep;
 };
 
 static enum status write_files(const struct profile_flags *flags, const struct inside *inside)
@@ -64,6 +65,25 @@ static enum status print(const struct profile_flags *flags, const struct task *t
     return status;
 }
 
+static enum status keep(const struct cli *cli, const struct profile_flags *flags,
+                        const struct task *task, const struct inside *inside)
+{
+    struct text title = {0};
+    text_printf(&title, "%s, %s, batch %d, %s", task->network->name, flags->phase, task->batch,
+                flags->backend);
+    if (!inside->watch.gpu)
+        text_printf(&title, ", %lld thread%s", (long long)flags->threads,
+                    flags->threads == 1 ? "" : "s");
+    enum status status = text_done(&title);
+    if (status == STATUS_OK)
+        status = profile_keep(&inside->trace, &(struct keep_wish){.store = flags->store,
+                                                                  .title = text_of(&title),
+                                                                  .command = cli->typed,
+                                                                  .here = true});
+    text_free(&title);
+    return status;
+}
+
 static enum status profile(const struct cli *cli, struct profile_flags *flags)
 {
     const enum choice phase = choice_find(AXIS_phase, flags->phase);
@@ -101,6 +121,8 @@ static enum status profile(const struct cli *cli, struct profile_flags *flags)
     TRY_OR(done, inside_look(task, &options, &calibration, &inside));
     TRY_OR(done, write_files(flags, &inside));
     TRY_OR(done, print(flags, task, &inside, &calibration));
+    if (flags->keep)
+        TRY_OR(done, keep(cli, flags, task, &inside));
 done:
     calibration_close(&calibration);
     inside_close(&inside);
@@ -131,6 +153,7 @@ static enum status check_files(const struct profile_flags *flags)
 static enum status run_profile(struct cli *cli, void *options)
 {
     struct profile_flags *flags = options;
+    flags->keep |= flags->store != NULL;
     if (cli->found.program) {
         const struct program_flags program = {
             .trace = flags->trace,
@@ -140,7 +163,9 @@ static enum status run_profile(struct cli *cli, void *options)
             .rate = flags->rate,
             .seconds = args_given(cli->args, &cli->found, "seconds") ? flags->seconds : 0,
             .once = flags->once,
-            .json = flags->json};
+            .json = flags->json,
+            .keep = flags->keep,
+            .store = flags->store};
         return profile_program(cli, &program);
     }
     TRY(cli_shape(cli, flags->shape));
@@ -150,7 +175,9 @@ static enum status run_profile(struct cli *cli, void *options)
                                                     .json = flags->json,
                                                     .chrome = flags->trace,
                                                     .callgrind = flags->callgrind,
-                                                    .folded = flags->folded});
+                                                    .folded = flags->folded,
+                                                    .keep = flags->keep,
+                                                    .store = flags->store});
     if (!flags->phase)
         flags->phase = cli_has_weights(flags->network) ? "inference" : "training";
     TRY(check_files(flags));
@@ -173,6 +200,8 @@ static const struct arg rows[] = {
     {AT(rate), "HZ", "samples per second of a COMMAND (100)", ARG_FROM(1, 1000), "100"},
     {AT(once), NULL, "run a COMMAND once, watched"},
     {AT(out), "FILE", "keep the profile, for prony profile FILE and prony compare"},
+    {AT(keep), NULL, "keep it in the store, for prony guide and prony compare"},
+    {AT(store), "FILE", "the same, in this store"},
     {AT(trace), "FILE.json", "also a timeline, for chrome://tracing or ui.perfetto.dev"},
     {AT(callgrind), "FILE", "also a call graph, for KCachegrind or callgrind_annotate"},
     {AT(folded), "FILE", "also stacks with their time, for flame graphs"},
@@ -202,10 +231,11 @@ const struct command cmd_profile = {
          .examples = "  prony profile large --batch 3\n"
                      "  prony profile lenet --batch 64 --phase inference --trace lenet.json\n"
                      "  prony profile gan --batch 256\n"
+                     "  prony profile large --batch 10 --keep\n"
                      "  prony profile lstm --callgrind callgrind.out.lstm\n"
                      "  prony profile trace.json.gz --folded stacks.txt\n"
                      "  prony profile -- python3 train.py --epochs 1\n",
-         .often = "phase batch backend unit threads seconds rate once trace callgrind json",
+         .often = "phase batch backend unit threads seconds rate once keep trace json",
          .lists = {{rows, 0}},
          .least = 1,
          .most = 1,

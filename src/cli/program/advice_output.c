@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "cli/program/trace_output.h"
 #include "cli/table/wrap.h"
+#include "watch/hot.h"
 
 #include <stdio.h>
 
@@ -176,13 +177,14 @@ static void put_finding(struct json_writer *json, const struct trace *trace,
     text_free(&line);
 }
 
+enum { ROWS_MOST = 200 };
+
 static enum status put_kernels(struct json_writer *json, const struct trace *trace,
                                const struct advice *advice)
 {
-    enum { MOST = 50 };
-    struct budget_kernel kernels[MOST];
+    struct budget_kernel kernels[ROWS_MOST];
     size_t count;
-    TRY(budget_kernels(trace, &advice->steps, kernels, MOST, &count));
+    TRY(budget_kernels(trace, &advice->steps, kernels, ROWS_MOST, &count));
     json_key(json, "kernels");
     json_array(json);
     for (size_t i = 0; i < count; i++) {
@@ -193,6 +195,25 @@ static enum status put_kernels(struct json_writer *json, const struct trace *tra
         json_end(json);
     }
     json_end(json);
+    return STATUS_OK;
+}
+
+/* Ops and functions that were seen running, each without what it calls. */
+static enum status put_functions(struct json_writer *json, const struct trace *trace)
+{
+    struct hot hot;
+    TRY(hot_find(trace, HOT_NAMES, -1, &hot));
+    json_key(json, "functions");
+    json_array(json);
+    for (size_t i = 0; i < hot.count && i < ROWS_MOST; i++) {
+        json_object(json);
+        json_put_text(json, "name", trace_word(trace, hot.rows[i].name));
+        json_put_int(json, "count", (int64_t)hot.rows[i].samples);
+        json_put_int(json, "ns", (int64_t)hot.rows[i].ns);
+        json_end(json);
+    }
+    json_end(json);
+    hot_free(&hot);
     return STATUS_OK;
 }
 
@@ -219,32 +240,40 @@ static enum status put_lines(struct json_writer *json, const struct trace *trace
     return STATUS_OK;
 }
 
+enum status traced_json_members(struct json_writer *json, const struct trace *trace,
+                                const struct advice *advice, const char *title)
+{
+    json_put_text(json, "title", title);
+    json_put_text(json, "format", trace_fact(trace, "format"));
+    json_put_text(json, "gpu", trace_fact(trace, "gpu"));
+    json_put_int(json, "steps", (int64_t)advice->steps.count);
+    json_put_real(json, "step_ns", advice->step_ns);
+    json_put_real(json, "spread", advice->spread);
+    json_put_bool(json, "unwatched", advice->unwatched);
+    json_put_real(json, "replay", advice->replay);
+    json_put_int(json, "samples", (int64_t)advice->samples);
+    traced_json_budget(json, &advice->budget);
+    TRY(put_kernels(json, trace, advice));
+    TRY(put_functions(json, trace));
+    TRY(put_lines(json, trace, advice));
+    json_key(json, "findings");
+    json_array(json);
+    for (size_t i = 0; i < advice->count; i++)
+        put_finding(json, trace, &advice->findings[i]);
+    json_end(json);
+    json_put_real(json, "together", advice->together);
+    json_put_text(json, "silent", advice->silent);
+    json_put_text(json, "bound", advice->bound);
+    return STATUS_OK;
+}
+
 enum status traced_json(const struct trace *trace, const struct advice *advice, const char *title,
                         struct text *out)
 {
     struct json_writer json;
     json_begin(&json, out);
     json_object(&json);
-    json_put_text(&json, "title", title);
-    json_put_text(&json, "format", trace_fact(trace, "format"));
-    json_put_text(&json, "gpu", trace_fact(trace, "gpu"));
-    json_put_int(&json, "steps", (int64_t)advice->steps.count);
-    json_put_real(&json, "step_ns", advice->step_ns);
-    json_put_real(&json, "spread", advice->spread);
-    json_put_bool(&json, "unwatched", advice->unwatched);
-    json_put_real(&json, "replay", advice->replay);
-    json_put_int(&json, "samples", (int64_t)advice->samples);
-    traced_json_budget(&json, &advice->budget);
-    TRY(put_kernels(&json, trace, advice));
-    TRY(put_lines(&json, trace, advice));
-    json_key(&json, "findings");
-    json_array(&json);
-    for (size_t i = 0; i < advice->count; i++)
-        put_finding(&json, trace, &advice->findings[i]);
-    json_end(&json);
-    json_put_real(&json, "together", advice->together);
-    json_put_text(&json, "silent", advice->silent);
-    json_put_text(&json, "bound", advice->bound);
+    TRY(traced_json_members(&json, trace, advice, title));
     json_end(&json);
     text_add(out, "\n");
     return STATUS_OK;

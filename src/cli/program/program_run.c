@@ -6,6 +6,7 @@
 #include "advise/advise.h"
 #include "base/file.h"
 #include "base/machine/cpu.h"
+#include "cli/program/keep_profile.h"
 #include "cli/program/program_report.h"
 #include "cli/program/prove_program.h"
 #include "cli/program/trace_command.h"
@@ -136,6 +137,11 @@ enum status profile_program(struct cli *cli, const struct program_flags *flags)
             flags->json ? program_report_json(&report, &out) : program_report_text(&report, &out);
     if (status == STATUS_OK)
         status = tell(&out, flags->json);
+    if (status == STATUS_OK && flags->keep)
+        status = profile_keep(&seen.trace, &(struct keep_wish){.store = flags->store,
+                                                               .title = seen.command,
+                                                               .command = seen.command,
+                                                               .here = true});
     text_free(&out);
     seen_free(&seen);
     return status;

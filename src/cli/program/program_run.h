@@ -8,7 +8,7 @@
 struct program_flags {
     const char *trace, *callgrind, *folded, *out; /* files, or NULL */
     double rate, seconds;                         /* seconds 0: to its end */
-    bool once, json;
+    bool once, json, keep;
     /* Of advise. */
     bool prove;
     const char *against, *lever, *store; /* or NULL */

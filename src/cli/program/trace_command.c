@@ -2,6 +2,7 @@
 #include "cli/program/trace_command.h"
 
 #include "base/file.h"
+#include "cli/program/keep_profile.h"
 #include "cli/program/trace_output.h"
 #include "cli/screen.h"
 #include "record/version.h"
@@ -82,6 +83,10 @@ enum status trace_show(const struct trace *trace, const struct trace_wish *wish)
     enum status status = trace_write_files(trace, wish);
     if (status == STATUS_OK)
         status = print(trace, wish, &advice);
+    if (status == STATUS_OK && wish->keep)
+        status = profile_keep(trace, &(struct keep_wish){.store = wish->store,
+                                                         .title = traced_title(trace, wish->path),
+                                                         .command = trace_fact(trace, "command")});
     advice_free(&advice);
     return status;
 }

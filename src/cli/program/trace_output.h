@@ -22,7 +22,9 @@ void advised_proof(const struct advice *before, const struct advice *after, int 
 /* The budget alone: a table; the members "budget" and "figures" of an object. */
 enum status traced_budget(const struct advice *advice, int width, struct text *out);
 void traced_json_budget(struct json_writer *json, const struct budget *budget);
-/* All of both. */
+/* All of both: as members of an object that is open, or as an object. */
+enum status traced_json_members(struct json_writer *json, const struct trace *trace,
+                                const struct advice *advice, const char *title);
 enum status traced_json(const struct trace *trace, const struct advice *advice, const char *title,
                         struct text *out);
 
