@@ -166,7 +166,16 @@ static void expect_op_by_op(const struct asked *asked, const char *why)
 TEST(small_batches_of_dense_layers_run_whole)
 {
     expect_whole(TRAIN("small", 1, "fp32"), "stack_warp_f32_cuda");
-    expect_whole(TRAIN("small", 10, "fp32"), "stack_four_warps_f32_cuda");
+    expect_whole(TRAIN("small", 2, "fp32"), "stack_four_warps_f32_cuda");
+    expect_whole(TRAIN("small", 12, "fp32"), "stack_four_warps_f32_cuda");
+    expect_whole(TRAIN("small", 13, "fp32"), "stack_block_f32_cuda");
+    expect_whole(TRAIN("small", 64, "fp32"), "stack_block_f32_cuda");
+    expect_whole(TRAIN("small", 65, "fp32"), "stack_replicas_f32_cuda");
+    expect_whole(TRAIN("mlp:4-3", 1, "fp32"), "stack_block_f32_cuda");
+    expect_whole(TRAIN("mlp:4-3-3-3-3-1", 1, "fp32"), "stack_block_f32_cuda");
+    expect_whole(TRAIN("mlp:4-9-1", 1, "fp32"), "stack_block_f32_cuda");
+    expect_whole(INFER("mlp:4-8-2:gelu", 1, "fp32"), "stack_block_f32_cuda");
+    expect_whole(TRAIN("mlp:4-33-1", 10, "fp32"), "stack_grid_f32_cuda");
     expect_whole(TRAIN("mlp:4-32-32-2:sigmoid", 5, "fp32"), "stack_block_f32_cuda");
     expect_whole(TRAIN("small", 150, "fp32"), "stack_replicas_f32_cuda");
     expect_whole(TRAIN("small", 1000000, "fp32"), "stack_replicas_f32_cuda");
@@ -224,6 +233,17 @@ TEST(any_optimiser_trains_narrow_layers_whole)
     expect_kernel(TRAIN_BY("adam", "large", 3), "adam_f32_cuda");
 }
 
+/* To see what a row buys: the next one that takes it runs. */
+TEST(rows_can_be_left_out)
+{
+    CHECK(setenv("PRONY_CUDA_WITHOUT", "stack_warp_f32_cuda,answer_warp_f32_cuda", 1) == 0);
+    expect_whole(TRAIN("small", 1, "fp32"), "stack_four_warps_f32_cuda");
+    expect_calls(CALLS("small", 1, ANSWER_CALLS), "answer_block_f32_cuda", 1);
+    CHECK(setenv("PRONY_CUDA_WITHOUT", "stack_warp", 1) == 0); /* no row's name */
+    expect_whole(TRAIN("small", 1, "fp32"), "stack_warp_f32_cuda");
+    unsetenv("PRONY_CUDA_WITHOUT");
+}
+
 TEST(calls_have_kernels_of_their_own)
 {
     expect_calls(CALLS("small", 1, ANSWER_CALLS), "answer_warp_f32_cuda", 1);
@@ -252,6 +272,7 @@ TEST(what_runs_op_by_op_says_why)
                     "does not fit a block's shared memory");
     expect_op_by_op(TRAIN_BY("adam:clip=1", "small", 10), "not a plain stack");
     expect_op_by_op(TRAIN("large", 13, "fp32"), "its batch is more than 12 samples");
+    expect_op_by_op(TRAIN("mlp:4-8-2:gelu", 1, "fp32"), "not a plain stack");
     expect_op_by_op(INFER("mlp:784-500-784", 1, "fp32"), "more than 32 outputs");
     expect_op_by_op(INFER("large", 1, "bf16"), "whole steps are computed in fp32");
     expect_op_by_op(INFER("lenet", 1, "fp32"), "not a plain stack of dense layers");

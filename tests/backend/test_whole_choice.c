@@ -1,6 +1,8 @@
-/* test_whole_choice.c: which kernel of the CUDA backend runs a stack of layers whole, and how its
- * memory is laid out: known without a GPU. */
-#include "backend/cuda/stack/stack_choice.h"
+/* test_whole_choice.c: how kernels of the CUDA backend that run a stack of layers whole lay out
+ * memory: known without a GPU. Which of them runs: test_cuda_choice.c. */
+#include "backend/cuda/stack/stack_block_layout.h"
+#include "backend/cuda/stack/stack_grid_layout.h"
+#include "backend/cuda/stack/stack_replicas_layout.h"
 #include "check.h"
 
 static const struct stack_limits h200 = {.multiprocessors = 132, .shared_bytes = 227 * 1024};
@@ -18,78 +20,12 @@ static struct dense_stack stack(const int32_t *widths)
 
 #define STACK(...) stack((const int32_t[]){__VA_ARGS__, 0})
 
-TEST(narrow_networks_take_one_block)
-{
-    const struct dense_stack small = STACK(4, 3, 4, 5, 1), wide = STACK(4, 33, 1);
-    CHECK_EQUAL_INT(stack_choose(&small, FOUR_WARPS_BATCH_MOST + 1, &h200), STACK_BLOCK);
-    CHECK_EQUAL_INT(stack_choose(&small, 64, &h200), STACK_BLOCK);
-    CHECK_EQUAL_INT(stack_choose(&small, 65, &h200), STACK_REPLICAS);
-    CHECK_EQUAL_INT(stack_choose(&small, 1000000, &h200), STACK_REPLICAS);
-    CHECK_EQUAL_INT(stack_choose(&wide, 10, &h200), STACK_GRID);
-}
-
-/* Kernels without branches: for few layers, of the usual activations. */
-TEST(the_narrowest_take_one_warp_or_a_team)
-{
-    struct dense_stack small = STACK(4, 3, 4, 5, 1), one = STACK(4, 3),
-                       deep = STACK(4, 3, 3, 3, 3, 1);
-    const struct dense_stack wide = STACK(4, 9, 1);
-    CHECK_EQUAL_INT(stack_choose(&small, 1, &h200), STACK_WARP);
-    CHECK_EQUAL_INT(stack_choose(&small, 2, &h200), STACK_FOUR_WARPS);
-    CHECK_EQUAL_INT(stack_choose(&small, FOUR_WARPS_BATCH_MOST, &h200), STACK_FOUR_WARPS);
-    CHECK_EQUAL_INT(stack_choose(&one, 1, &h200), STACK_BLOCK);
-    CHECK_EQUAL_INT(stack_choose(&deep, 1, &h200), STACK_BLOCK);
-    CHECK_EQUAL_INT(stack_choose(&wide, 1, &h200), STACK_BLOCK);
-    small.layer[3].activation = ACTIVATION_NONE;
-    CHECK_EQUAL_INT(stack_choose(&small, 1, &h200), STACK_WARP);
-    small.layer[3].activation = ACTIVATION_RELU;
-    CHECK_EQUAL_INT(stack_choose(&small, 1, &h200), STACK_BLOCK);
-    small.layer[3].activation = ACTIVATION_NONE;
-    small.layer[1].activation = ACTIVATION_RELU;
-    CHECK_EQUAL_INT(stack_choose(&small, 1, &h200), STACK_BLOCK);
-}
-
-TEST(larger_ones_take_the_grid_at_small_batches)
-{
-    const struct dense_stack large = STACK(4, 1600, 2600, 1600, 2500, 1), wide = STACK(8, 64, 33);
-    CHECK_EQUAL_INT(stack_choose(&large, 3, &h200), STACK_GRID);
-    CHECK_EQUAL_INT(stack_choose(&large, GRID_BATCH_MOST, &h200), STACK_GRID);
-    CHECK_EQUAL_INT(stack_choose(&large, GRID_BATCH_MOST + 1, &h200), STACK_NONE);
-    CHECK_EQUAL_INT(stack_choose(&wide, 3, &h200), STACK_NONE); /* its last layer is too wide */
-}
-
 /* As an optimiser makes it that keeps so many numbers of each weight. */
 static struct dense_stack learnt(struct dense_stack dense, int32_t states)
 {
     dense.optimiser = 1;
     dense.states = states;
     return dense;
-}
-
-/* Of one block at most: a warp has too many copies of a weight, the grid no room. */
-TEST(what_optimisers_keep_decides)
-{
-    const struct dense_stack small = learnt(STACK(4, 3, 4, 5, 1), 2),
-                             wide = learnt(STACK(4, 33, 1), 0);
-    const struct dense_stack deep = STACK(32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32);
-    const struct dense_stack once = learnt(deep, 1), twice = learnt(deep, 2);
-    CHECK_EQUAL_INT(stack_choose(&small, 1, &h200), STACK_FOUR_WARPS);
-    CHECK_EQUAL_INT(stack_choose(&small, FOUR_WARPS_BATCH_MOST, &h200), STACK_FOUR_WARPS);
-    CHECK_EQUAL_INT(stack_choose(&small, FOUR_WARPS_BATCH_MOST + 1, &h200), STACK_BLOCK);
-    CHECK_EQUAL_INT(stack_choose(&wide, 1, &h200), STACK_NONE);
-    CHECK_EQUAL_INT(stack_choose(&deep, 1, &h200), STACK_BLOCK);
-    CHECK_EQUAL_INT(stack_choose(&once, 1, &h200), STACK_BLOCK);
-    CHECK_EQUAL_INT(stack_choose(&twice, 1, &h200), STACK_NONE); /* it does not fit */
-}
-
-/* Slopes are computed from outputs, and gelu's cannot be. */
-TEST(what_cannot_be_sloped_runs_op_by_op)
-{
-    struct dense_stack dense = STACK(4, 8, 2);
-    dense.layer[0].activation = ACTIVATION_GELU;
-    CHECK_EQUAL_INT(stack_choose(&dense, 1, &h200), STACK_NONE);
-    dense.loss_grad = -1;
-    CHECK_EQUAL_INT(stack_choose(&dense, 1, &h200), STACK_BLOCK);
 }
 
 TEST(lines_of_a_block_do_not_overlap)
@@ -152,6 +88,14 @@ TEST(blocks_share_many_samples)
     }
 }
 
+/* For threads that own weights, where that was measured to be quicker. */
+static bool lay_out(const struct dense_stack *dense, int32_t batch, struct grid_layout *out)
+{
+    const bool owns =
+        grid_may_own(dense, batch, &h200) && grid_lay_out(dense, batch, true, &h200, out);
+    return owns || grid_lay_out(dense, batch, false, &h200, out);
+}
+
 /* Every layer's tiles cover it, and nothing lies over anything else. */
 TEST(tiles_cover_every_layer)
 {
@@ -160,7 +104,7 @@ TEST(tiles_cover_every_layer)
         struct grid_layout layout = {0};
         int32_t at = 0;
         int64_t weights = 0;
-        if (!CHECK(grid_lay_out(&dense, batch, &h200, &layout)))
+        if (!CHECK(lay_out(&dense, batch, &layout)))
             continue;
         CHECK_EQUAL_INT(layout.rows * layout.columns, 132);
         CHECK(layout.samples >= batch && layout.samples >= 3);
@@ -196,10 +140,9 @@ TEST(tiles_cover_every_layer)
 static bool is_owned(const struct dense_stack *dense, int32_t batch)
 {
     struct grid_layout layout = {0};
-    return CHECK(grid_lay_out(dense, batch, &h200, &layout)) && layout.owns;
+    return CHECK(lay_out(dense, batch, &layout)) && layout.owns;
 }
 
-/* Where that was measured to be quicker. */
 TEST(threads_own_weights_of_what_does_not_fit_or_is_narrow)
 {
     const struct dense_stack narrow = STACK(4, 320, 320, 1), wider = STACK(4, 324, 324, 1);
@@ -217,10 +160,10 @@ TEST(small_networks_take_fewer_blocks)
 {
     const struct dense_stack dense = STACK(4, 64, 64, 3), one = STACK(400, 5);
     struct grid_layout layout = {0};
-    CHECK(grid_lay_out(&dense, 3, &h200, &layout));
+    CHECK(lay_out(&dense, 3, &layout));
     CHECK_EQUAL_INT(layout.rows, 2);
     CHECK_EQUAL_INT(layout.columns, 2);
-    CHECK(grid_lay_out(&one, 3, &h200, &layout));
+    CHECK(lay_out(&one, 3, &layout));
     CHECK_EQUAL_INT(layout.columns, 1);
 }
 

@@ -230,6 +230,9 @@ expect tells_how_samples_came 0 '| small, training | cpu | real/dram | resident 
 report fills_every_column_of_ingestion $? ''
 expect refuses_launches_that_are_waited_for 0 'CUDA_LAUNCH_BLOCKING is set, ' \
     env CUDA_LAUNCH_BLOCKING=1 "$prony" bench small --framework python-list --unit gpu $quick
+expect refuses_to_leave_kernels_out 0 'stack_warp_f32_cuda is left out: unset it' \
+    env PRONY_CUDA_WITHOUT=stack_warp_f32_cuda "$prony" bench small --framework python-list \
+    --unit gpu $quick
 expect takes_launches_that_are_not 0 'this peer has no unit gpu' \
     env CUDA_LAUNCH_BLOCKING=0 "$prony" bench small --framework python-list --unit gpu $quick
 expect wants_a_gpu_to_cross_over_to 1 'no backend computes on gpu here: ' \

@@ -174,13 +174,17 @@ static enum status check_library(const struct point *point)
     return STATUS_OK;
 }
 
-/* What somebody set to look for an error makes a loop wait for each of its launches, and times say
- * nothing of the loop. */
+/* What somebody set to look for an error makes a loop wait for each of its launches, or leaves
+ * kernels out (plan/kernel_list.cu): times say nothing then. */
 static enum status check_environment(const struct point *point)
 {
-    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
-    if (strcmp(point->unit, "gpu") == 0 && blocking && blocking[0] && strcmp(blocking, "0") != 0)
+    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING"), *without = getenv("PRONY_CUDA_WITHOUT");
+    if (strcmp(point->unit, "gpu") != 0)
+        return STATUS_OK;
+    if (blocking && blocking[0] && strcmp(blocking, "0") != 0)
         FAIL(STATUS_UNSUPPORTED, "CUDA_LAUNCH_BLOCKING is set, so every launch waits: unset it");
+    if (without && without[0])
+        FAIL(STATUS_UNSUPPORTED, "PRONY_CUDA_WITHOUT is set, so %s is left out: unset it", without);
     return STATUS_OK;
 }
 

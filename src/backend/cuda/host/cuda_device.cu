@@ -250,8 +250,6 @@ void cuda_describe(const struct device *device, struct device_info *out)
 const char *cuda_supports(const struct device *device, const struct program *program,
                           const struct op *op)
 {
-    if (!op && device && precision_is_16bit(device->precision))
-        return "whole steps are computed in fp32";
     if (!op)
         return stack_supports(device, program);
     for (int32_t i = 0; i < op->inputs + op->outputs; i++) {

@@ -1,5 +1,6 @@
 /* choice.h: what a row of the list of kernels (kernel_row.h) is asked about: an op, or the first of
- * several, of a program on a device. */
+ * several, of a program on a device. Whole programs: the device (NULL: the one that the kernels
+ * were made on), the program and its answering alone are told. */
 #ifndef PRONY_BACKEND_CUDA_CHOICE_H
 #define PRONY_BACKEND_CUDA_CHOICE_H
 
@@ -17,6 +18,7 @@ struct choice {
     const struct kernel *const *alone;
     const struct kernel *before; /* the row of the step before; NULL: none yet */
     bool dry;
+    enum answering answering; /* how the whole program is asked for, by kernel_find_steps, _calls */
 };
 
 /* Is an operand of the op in 16 bits? */

@@ -133,22 +133,6 @@ static enum status make_marks(struct plan *plan)
     return STATUS_OK;
 }
 
-/* What cannot be answered through a mailbox is run call by call. */
-static enum status prepare_answers(struct plan *plan, enum answering answering)
-{
-    const bool resident = answering == ANSWER_RESIDENT;
-    if (answering == ANSWER_STEPS)
-        return STATUS_OK;
-    const char *why = answer_supports(plan, resident);
-    if (!why)
-        return answer_prepare(plan, answering);
-    if (resident)
-        FAIL(STATUS_UNSUPPORTED,
-             "the backend 'cuda' has no kernel that waits for calls of '%s': %s",
-             plan->program->name, why);
-    return STATUS_OK;
-}
-
 /* Calls that have kernels of their own need nothing of those for whole steps. */
 static bool runs_stack(const struct plan *plan)
 {
@@ -188,7 +172,7 @@ static enum status fill_plan(struct plan *plan, enum answering answering)
         TRY(double_buffer_open(plan));
         CUDA(cudaStreamCreateWithFlags(&plan->capture_stream, cudaStreamNonBlocking));
     }
-    TRY(prepare_answers(plan, answering));
+    TRY(answer_prepare(plan, answering));
     if (runs_stack(plan) && !plan->dry)
         TRY(stack_begin(plan));
     return plan->dry || plan->stack ? STATUS_OK : cuda_capture(plan, PARTS_ALL, 0);
@@ -328,11 +312,10 @@ enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out)
 /* One kernel for all ops: of calls the launches of one, of steps none, since a launch has many. */
 static void explain_stack(const struct plan *plan, struct explanation *out)
 {
+    const struct kernel *row = plan->answer ? answer_row(plan) : plan->stack->kernel;
     for (int32_t o = 0; o < plan->program->op_count; o++)
-        out->kernels[out->kernel_count++] = {o,
-                                             plan->answer ? plan->answer->name : plan->stack->name,
-                                             plan->answer ? answer_launches(plan, o) : 0,
-                                             plan->answer ? plan->answer->why : plan->stack->why};
+        out->kernels[out->kernel_count++] = {o, row->name,
+                                             plan->answer ? answer_launches(plan, o) : 0, row->why};
 }
 
 enum status cuda_explain(const struct plan *plan, struct arena *arena, struct explanation *out)

@@ -1,7 +1,7 @@
 /* kernel_list.cu: all kernels, in the order in which they are asked (kernel_row.h): rows over
- * several ops, then those for some shapes, then those that take every op of their kind. A new
- * kernel is a file and a row here, before the row that it beats. Each limit was set where one
- * kernel overtook the other on the device (docs/gpu.md). */
+ * whole programs, then over several ops, then those for some shapes, then those that take every op
+ * of their kind. A new kernel is a file and a row here, before the row that it beats. Each limit
+ * was set where one kernel overtook the other on the device (docs/gpu.md). */
 #include "backend/cuda/host/cuda_device.h"
 #include "backend/cuda/plan/kernel_families.h"
 #include "backend/cuda/plan/kernel_row.h"
@@ -26,6 +26,16 @@
     {                                                                                              \
         name, why, IN_ALL, traits, count, {__VA_ARGS__}, home, 0, takes, launch, workspace, NULL,  \
             side                                                                                   \
+    }
+
+/* A whole program: many steps in a launch; calls of it. */
+#define STEPS(name, takes, kernel, why)                                                            \
+    {                                                                                              \
+        name, why, IN_32BIT, 0, 0, {}, 0, 0, takes, NULL, NULL, NULL, 0, &kernel                   \
+    }
+#define CALLS(name, takes, kernel, why)                                                            \
+    {                                                                                              \
+        name, why, IN_32BIT, 0, 0, {}, 0, 0, takes, NULL, NULL, NULL, 0, NULL, &kernel             \
     }
 
 /* The updates of many small parameters, by one optimiser. */
@@ -113,6 +123,33 @@
 enum : unsigned { IN_32BIT = IN_FP32 | IN_TF32, NOT_IN_FP32 = IN_ALL & ~IN_FP32 };
 
 static const struct kernel kernels[] = {
+    /* --- Whole programs: stacks of dense layers. */
+    STEPS("stack_warp_f32_cuda", takes_stack_warp, steps_by_warp,
+          "one sample of narrow layers: a warp keeps all weights in registers"),
+    STEPS("stack_four_warps_f32_cuda", takes_stack_four_warps, steps_by_four_warps,
+          "few samples of narrow layers: each weight is kept by a thread of its own"),
+    STEPS("stack_block_f32_cuda", takes_stack_block, steps_by_block,
+          "narrow layers: a block keeps the network in shared memory"),
+    STEPS("stack_replicas_f32_cuda", takes_stack_replicas, steps_by_replicas,
+          "many samples of narrow layers: each block keeps the network in shared memory and has a "
+          "share of the samples"),
+    STEPS("stack_grid_registers_f32_cuda", takes_stack_grid_registers, steps_by_grid_registers,
+          "training of wide dense layers with up to four samples: each multiprocessor keeps its "
+          "tile of the weights, and steps need no launch"),
+    STEPS("stack_grid_f32_cuda", takes_stack_grid, steps_by_grid,
+          "few samples of wide dense layers: each multiprocessor keeps its tile of every layer's "
+          "weights, and steps need no launch"),
+    CALLS("answer_warp_f32_cuda", takes_answer_warp, calls_by_warp,
+          "calls of narrow layers: one warp answers"),
+    CALLS("answer_block_f32_cuda", takes_answer_block, calls_by_block,
+          "calls of narrow layers: one block answers"),
+    CALLS("answer_flow_f32_cuda", takes_answer_flow, calls_by_flow,
+          "calls of several samples of wide layers: one kernel on all multiprocessors, the next "
+          "layer's weights on their way while this one's sums are exchanged"),
+    CALLS("answer_layers_f32_cuda", takes_answer_layers, calls_by_layers,
+          "calls of few samples of wide layers: a kernel a layer, its weights on their way before "
+          "the one below is done"),
+
     /* --- Rows over several ops. */
     FUSED("batch_norm_add_relu_f32_cuda", 0, takes_batch_norm_add_relu, launch_batch_norm_add_relu,
           workspace_channels, 0, NULL, 2, 3, OP_batch_norm, OP_add, OP_activate),
@@ -287,11 +324,23 @@ static const struct kernel kernels[] = {
     OPTIMISER(rprop, NULL),
 };
 
+/* Is the row among those that must not be taken, so that others can be compared with it? Names
+ * with commas between (tests/gpu/kernel_worth.c). */
+static bool row_is_left_out(const struct kernel *row)
+{
+    const char *names = getenv("PRONY_CUDA_WITHOUT");
+    const size_t length = strlen(row->name);
+    for (; names && *names; names += strcspn(names, ","), names += *names == ',')
+        if (strcspn(names, ",") == length && strncmp(names, row->name, length) == 0)
+            return true;
+    return false;
+}
+
 /* Do the row's ops follow each other here, in one part? */
 static bool row_fits(const struct kernel *row, const struct choice *choice)
 {
     const struct program *program = choice->program;
-    if (choice->op + row->op_count > program->ops + program->op_count)
+    if (!row->op_count || choice->op + row->op_count > program->ops + program->op_count)
         return false;
     for (int32_t i = 0; i < row->op_count; i++)
         if (choice->op[i].kind != row->ops[i] || choice->op[i].part != choice->op->part)
@@ -299,12 +348,34 @@ static bool row_fits(const struct kernel *row, const struct choice *choice)
     return true;
 }
 
+static bool row_takes(const struct kernel *row, const struct choice *choice)
+{
+    const enum precision precision = choice->device ? choice->device->precision : PRECISION_FP32;
+    return (row->precisions >> precision & 1) && (!row->takes || row->takes(choice)) &&
+           !row_is_left_out(row);
+}
+
 const struct kernel *kernel_find(const struct choice *choice, bool fuses)
 {
-    const enum precision precision = choice->device->precision;
     for (const struct kernel &row : kernels)
-        if (row_fits(&row, choice) && (row.precisions >> precision & 1) &&
-            (fuses || (row.op_count == 1 && !row.group)) && (!row.takes || row.takes(choice)))
+        if (row_fits(&row, choice) && (fuses || (row.op_count == 1 && !row.group)) &&
+            row_takes(&row, choice))
+            return &row;
+    return NULL;
+}
+
+const struct kernel *kernel_find_steps(const struct choice *choice)
+{
+    for (const struct kernel &row : kernels)
+        if (row.steps && row_takes(&row, choice))
+            return &row;
+    return NULL;
+}
+
+const struct kernel *kernel_find_calls(const struct choice *choice)
+{
+    for (const struct kernel &row : kernels)
+        if (row.calls && row_takes(&row, choice))
             return &row;
     return NULL;
 }

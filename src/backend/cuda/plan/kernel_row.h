@@ -1,10 +1,14 @@
 /* kernel_row.h: a kernel is a row of one ordered list (kernel_list.cu): a name, the op or few ops
  * that it covers, whether it takes them, its workspace and its launch. The first row that takes
- * wins; rows that take everything come last. Names and reasons in `explain` are the row's. */
+ * wins; rows that take everything come last. A row may cover a whole program, in many steps of one
+ * launch or in calls. Names and reasons in `explain` are the row's. */
 #ifndef PRONY_BACKEND_CUDA_KERNEL_ROW_H
 #define PRONY_BACKEND_CUDA_KERNEL_ROW_H
 
 #include "backend/cuda/plan/choice.h"
+
+struct stack_kernel;
+struct answer_kernel;
 
 enum { KERNEL_OPS = 3 }; /* that a row covers at most */
 
@@ -27,10 +31,10 @@ enum : unsigned {
 
 struct kernel {
     const char *name;
-    const char *why;     /* it is taken, for `explain`; NULL: the op has no other kernel */
-    unsigned precisions; /* of the device: IN_… */
-    unsigned traits;     /* KERNEL_… */
-    int32_t op_count;
+    const char *why;              /* it is taken, for `explain`; NULL: the op has no other kernel */
+    unsigned precisions;          /* of the device: IN_… */
+    unsigned traits;              /* KERNEL_… */
+    int32_t op_count;             /* 0: it covers the whole program */
     enum op_kind ops[KERNEL_OPS]; /* in the order of the program */
     int32_t home;                 /* which of them it is called with, and reported by */
     int32_t group; /* so many ops that it takes, of a kind, are one step; 0: each is its own */
@@ -39,11 +43,17 @@ struct kernel {
     workspace_function *workspace;  /* bytes, or NULL: none; of the first op */
     workspace_function *side_bytes; /* of what it does on the side stream, or NULL */
     uint32_t side_operands; /* bit i: what it does there reads or writes the home op's operand i */
+    const struct stack_kernel *steps = NULL;  /* the program's steps: stack/stack_run.h */
+    const struct answer_kernel *calls = NULL; /* its calls: stack/answer_calls.h */
 };
 
 /* The first row that takes what begins with choice->op. `fuses`: rows over several ops are asked,
  * too. NULL: there is none. */
 const struct kernel *kernel_find(const struct choice *choice, bool fuses);
+
+/* The first row that takes the whole program: its steps, or its calls. NULL: there is none. */
+const struct kernel *kernel_find_steps(const struct choice *choice);
+const struct kernel *kernel_find_calls(const struct choice *choice);
 
 /* Is there a row for every op of this kind? */
 bool kernel_has(enum op_kind kind);

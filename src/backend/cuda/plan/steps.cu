@@ -128,7 +128,7 @@ enum status steps_choose(struct plan *plan)
     for (int32_t t = 0; t < program->tensor_count; t++)
         plan->places[t].own = -1;
     struct choice choice = {
-        plan->instance->device, program, NULL, plan->places, NULL, NULL, plan->dry};
+        plan->instance->device, program, NULL, plan->places, NULL, NULL, plan->dry, ANSWER_STEPS};
     TRY(choose_alone(&choice, alone));
     choice.alone = alone;
     TRY(pass_precision(plan, &choice));

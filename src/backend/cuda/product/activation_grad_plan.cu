@@ -66,15 +66,16 @@ bool takes_few_outputs_activation_grad(const struct choice *choice)
 static void join_product(struct plan *plan, const struct choice *choice, const struct op *op,
                          struct activation_grad *act_grad)
 {
-    const struct device *device = choice->device;
     struct split_k split_k;
     if (plan->observer.level != OBSERVE_NOTHING || !follows_product(choice, op))
         return;
-    if (dense_blas_split_k(device, choice->program, op - 1, &split_k)) {
+    launch_function *const above = choice->alone[op - 1 - choice->program->ops]->launch;
+    if ((above == launch_dense_sgd_split_k || above == launch_dense_sgd_dgrad_update) &&
+        dense_blas_split_k(choice->device, choice->program, op - 1, &split_k)) {
         act_grad->pieces = split_k_pieces(&split_k, NULL);
         act_grad->pieces_at = take_bytes(plan, split_k_bytes(&split_k));
     }
-    act_grad->few_outputs = dense_has_few_outputs(device, choice->program, op - 1);
+    act_grad->few_outputs = above == launch_dense_sgd_few_outputs;
 }
 
 enum status activation_grad_reserve(struct plan *plan, const struct choice *choice)

@@ -72,12 +72,14 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
     }
 }
 
-cudaError_t answer_block_launch(const struct answer_net *net, uint32_t first, bool stays,
-                                cudaStream_t stream)
+static cudaError_t launch(struct answer *answer, uint32_t first, bool stays, cudaStream_t stream)
 {
-    void *arguments[] = {(void *)net, &first};
+    struct answer_net *net = &answer->net;
+    void *arguments[] = {net, &first};
     const int threads = round_up(net->batch * net->width, 32);
     return cudaLaunchKernel(stays ? (void *)answer_block<true> : (void *)answer_block<false>,
                             dim3(1), dim3((unsigned)threads), arguments,
                             (size_t)answer_block_bytes(net), stream);
 }
+
+const struct answer_kernel calls_by_block = {true, NULL, NULL, launch, NULL};

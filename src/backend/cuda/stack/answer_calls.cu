@@ -1,6 +1,8 @@
 /* answer_calls.cu: the host's side of plans that answer calls. */
 #include "backend/cuda/stack/answer_calls.h"
 
+#include "backend/cuda/plan/kernel_row.h"
+
 extern "C" {
 #include "base/memory.h"
 #include "core/binding.h"
@@ -9,71 +11,19 @@ extern "C" {
 /* Looks for an answer between two questions to the driver whether anything went wrong. */
 enum { LOOKS_AT_ONCE = 1 << 14 };
 
-static const char *why_not_answered(const struct plan *plan)
+/* Where the parameters are. */
+static void locate_net(const struct plan *plan, struct answer_net *net)
 {
     const struct dense_stack *dense = plan->program->stack;
-    const char *why = plan->program->op_by_op ? plan->program->op_by_op
-                      : plan->program->whole  ? NULL
-                                              : "each op is watched";
-    if (!why && !plan->stack) /* stack_prepare */
-        why = plan->observer.level != OBSERVE_NOTHING ? "each op is watched"
-              : dense->probabilities                  ? "it stores probabilities"
-                                     : "its batch is more than the 512 threads of a block hold";
-    return why || (dense->loss < 0 && dense->store_y >= 0) ? why : "it is not inference";
-}
-
-static void describe_net(const struct plan *plan, const struct dense_stack *dense,
-                         struct answer_net *net)
-{
-    struct block_layout layout;
-    block_lay_out(dense, plan->program->batch, &layout);
-    net->batch = plan->program->batch;
-    net->layers = dense->layers;
-    net->width = layout.width;
-    net->mail.inputs = net->batch * dense->layer[0].in;
-    net->mail.outputs = net->batch * dense->layer[dense->layers - 1].out;
-    const struct tensor *tensors = plan->program->tensors;
-    const char *parameters = plan->instance->blocks[ROLE_PARAM].data;
-    uint64_t begin = UINT64_MAX, end = 0;
     for (int32_t l = 0; l < dense->layers; l++) {
-        const struct dense_stack_layer *from = &dense->layer[l];
-        for (int32_t tensor : {from->w, from->b}) {
-            if (tensor < 0)
-                continue;
-            begin = tensors[tensor].offset < begin ? tensors[tensor].offset : begin;
-            const uint64_t behind = tensors[tensor].offset + tensors[tensor].bytes;
-            end = behind > end ? behind : end;
-        }
-        net->layer[l].in = from->in;
-        net->layer[l].out = from->out;
-        net->layer[l].function = from->activation;
-        net->layer[l].w = (const float *)cuda_locate(plan, from->w, 0);
-        net->layer[l].b = (const float *)cuda_locate(plan, from->b, 0);
+        const float *w = (const float *)cuda_locate(plan, dense->layer[l].w, 0);
+        const float *b = (const float *)cuda_locate(plan, dense->layer[l].b, 0);
+        net->layer[l].w = w;
+        net->layer[l].b = b;
+        for (const float *at : {w, b})
+            if (at && (!net->parameters || at < net->parameters))
+                net->parameters = at;
     }
-    const uint64_t most = 1 << 24; /* of what is not narrow nobody asks */
-    net->span = (int32_t)((end - begin < most ? end - begin : most) / sizeof(float));
-    net->parameters = plan->dry ? NULL : (const float *)(parameters + begin);
-}
-
-const char *answer_supports(const struct plan *plan, bool resident)
-{
-    struct answer_net net = {};
-    const struct dense_stack *dense = plan->program->stack;
-    const char *why = why_not_answered(plan);
-    if (why)
-        return why;
-    describe_net(plan, dense, &net);
-    const int64_t most = (int64_t)plan->instance->device->properties.sharedMemPerBlockOptin;
-    static_assert(GRID_THREADS == 512, "the text has this number");
-    if (plan->stack->kind != STACK_GRID)
-        return answer_block_bytes(&net) <= 48 << 10
-                   ? NULL
-                   : "its weights and samples are more than 48 KB of shared memory";
-    if (resident)
-        return grid_can_listen(dense, net.batch)
-                   ? NULL
-                   : "a call may bring 512 numbers at most, inputs times samples";
-    return answer_layers_take(&net, most) ? NULL : "its layers are too wide for that";
 }
 
 /* The mailbox: a line for the host's word, then questions, then answers. */
@@ -93,13 +43,6 @@ static enum status make_mailbox(struct answer *answer)
     return STATUS_OK;
 }
 
-static cudaError_t launch_narrow(const struct answer_net *net, uint32_t first, bool stays,
-                                 cudaStream_t stream)
-{
-    return (answer_warp_takes(net) ? answer_warp_launch : answer_block_launch)(net, first, stays,
-                                                                               stream);
-}
-
 /* The call in this slot, whatever its number is: the question says it. */
 static enum status capture_slot(struct plan *plan, uint32_t slot)
 {
@@ -107,12 +50,7 @@ static enum status capture_slot(struct plan *plan, uint32_t slot)
     cudaStream_t stream = plan->capture_stream;
     cudaGraph_t graph = NULL;
     CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
-    cudaError_t launched =
-        answer->flows ? answer_flow_launch(&answer->flow, slot, stream)
-        : answer->between
-            ? answer_layers_launch(&answer->net, answer->between,
-                                   plan->instance->device->properties.major >= 9, slot, stream)
-            : launch_narrow(&answer->net, slot, false, stream);
+    const cudaError_t launched = answer->kernel->calls->launch(answer, slot, false, stream);
     cudaError_t error = cudaStreamEndCapture(stream, &graph);
     if (launched != cudaSuccess)
         error = launched;
@@ -125,72 +63,84 @@ static enum status capture_slot(struct plan *plan, uint32_t slot)
     return STATUS_OK;
 }
 
-/* The kernels that answer a call each, in the order in which they are asked. */
-static const struct {
-    const char *name, *why;
-} rows[] = {
-    {"answer_warp_f32_cuda", "calls of narrow layers: one warp answers"},
-    {"answer_block_f32_cuda", "calls of narrow layers: one block answers"},
-    {"answer_flow_f32_cuda",
-     "calls of several samples of wide layers: one kernel on all multiprocessors, "
-     "the next layer's weights on their way while this one's sums are exchanged"},
-    {"answer_layers_f32_cuda", "calls of few samples of wide layers: a kernel a layer, its weights "
-                               "on their way before the one below is done"},
-};
-
-static void name_kernel(const struct plan *plan, struct answer *answer)
+static enum status choose(const struct plan *plan, enum answering answering,
+                          const struct kernel **out)
 {
-    const bool narrow = plan->stack->kind != STACK_GRID;
-    const int row = narrow ? !answer_warp_takes(&answer->net) : answer->flows ? 2 : 3;
-    const bool stays = !narrow && (answer->resident || answer->queued);
-    answer->name = stays ? plan->stack->name : rows[row].name;
-    answer->why = stays ? plan->stack->why : rows[row].why;
+    struct choice choice = {};
+    choice.device = plan->instance->device;
+    choice.program = plan->program;
+    choice.answering = answering;
+    *out = plan->stack ? kernel_find_calls(&choice) : NULL;
+    if (!*out && answering == ANSWER_RESIDENT)
+        FAIL(STATUS_UNSUPPORTED,
+             "the backend 'cuda' has no kernel that waits for calls of '%s': %s",
+             plan->program->name, answer_why_none(plan));
+    return STATUS_OK;
+}
+
+/* What the kernels need on the device. */
+static enum status take_up(struct plan *plan)
+{
+    struct answer *answer = plan->answer;
+    const struct answer_kernel *calls = answer->kernel->calls;
+    void *memory;
+    TRY(cuda_alloc(plan->instance->device, answer->bytes, "what lies between layers", &memory));
+    answer->between = (float *)memory;
+    locate_net(plan, &answer->net);
+    TRY(make_mailbox(answer));
+    if (answer->grid)
+        grid_listen(answer->grid, &answer->net.mail);
+    if (answer->resident)
+        return STATUS_OK;
+    for (int i = 0; calls->stays && i < ANSWER_STREAMS; i++)
+        CUDA(cudaStreamCreateWithFlags(&answer->streams[i], cudaStreamNonBlocking));
+    if (calls->prepare)
+        CUDA(calls->prepare(answer));
+    for (uint32_t slot = 0; slot < MAIL_SLOTS; slot++)
+        TRY(capture_slot(plan, slot));
+    return STATUS_OK;
 }
 
 enum status answer_prepare(struct plan *plan, enum answering answering)
 {
-    const bool narrow = plan->stack->kind != STACK_GRID, resident = answering == ANSWER_RESIDENT;
-    const struct dense_stack *dense = plan->program->stack;
-    void *memory;
+    const struct kernel *kernel = NULL;
+    if (answering != ANSWER_STEPS)
+        TRY(choose(plan, answering, &kernel));
+    if (!kernel)
+        return STATUS_OK;
     struct answer *answer = (struct answer *)arena_array(&plan->arena, 1, sizeof *answer);
     NEED(answer);
-    describe_net(plan, dense, &answer->net);
-    answer->resident = resident;
-    answer->grid = !narrow && grid_can_listen(dense, answer->net.batch) ? plan->stack : NULL;
-    const cudaDeviceProp *gpu = &plan->instance->device->properties;
+    answer->kernel = kernel;
+    answer->gpu = &plan->instance->device->properties;
+    answer->net = answer_sizes(plan->program);
+    answer->resident = answering == ANSWER_RESIDENT;
+    answer->grid = !kernel->calls->stays && grid_can_listen(plan->program->stack, answer->net.batch)
+                       ? plan->stack
+                       : NULL;
     answer->queued = answering == ANSWER_QUEUED && answer->grid;
-    answer->flows = !narrow && !resident && answer_flow_takes(&answer->net, gpu);
-    name_kernel(plan, answer);
-    answer->bytes = narrow || resident ? 0
-                    : answer->flows    ? answer_flow_bytes(&answer->net, gpu)
-                                       : answer_layers_bytes(&answer->net);
+    if (kernel->calls->bytes && !answer->resident)
+        answer->bytes = kernel->calls->bytes(&answer->net, answer->gpu);
     plan->answer = answer;
-    if (plan->dry)
-        return STATUS_OK;
-    TRY(cuda_alloc(plan->instance->device, answer->bytes, "what lies between layers", &memory));
-    answer->between = (float *)memory;
-    TRY(make_mailbox(answer));
-    if (answer->grid)
-        grid_listen(answer->grid, &answer->net.mail);
-    for (int i = 0; narrow && !resident && i < ANSWER_STREAMS; i++)
-        CUDA(cudaStreamCreateWithFlags(&answer->streams[i], cudaStreamNonBlocking));
-    if (answer->flows)
-        CUDA(answer_flow_prepare(&answer->net, gpu, memory, &answer->flow));
-    for (uint32_t slot = 0; !resident && slot < MAIL_SLOTS; slot++)
-        TRY(capture_slot(plan, slot));
-    return STATUS_OK;
+    return plan->dry ? STATUS_OK : take_up(plan);
+}
+
+const struct kernel *answer_row(const struct plan *plan)
+{
+    const struct answer *answer = plan->answer;
+    return answer->grid && (answer->resident || answer->queued) ? plan->stack->kernel
+                                                                : answer->kernel;
 }
 
 int32_t answer_launches(const struct plan *plan, int32_t op)
 {
     const struct answer *answer = plan->answer;
-    const bool narrow = plan->stack->kind != STACK_GRID;
+    const struct answer_kernel *calls = answer->kernel->calls;
     const struct dense_stack *dense = plan->program->stack;
     if (answer->resident || answer->queued)
         return 0;
     for (int32_t l = 0; l < dense->layers; l++)
         if (dense->layer[l].dense == op)
-            return narrow || answer->flows ? l == 0 : answer_layers_launches(&answer->net, l);
+            return calls->launches ? calls->launches(&answer->net, l) : l == 0;
     return 0;
 }
 
@@ -247,7 +197,7 @@ static enum status send_kernel(struct plan *plan, uint32_t number, bool stays)
         return STATUS_OK;
     }
     CUDA(answer->grid ? grid_launch_from(answer->grid, number, device->stream)
-                      : launch_narrow(&answer->net, number, true, device->stream));
+                      : answer->kernel->calls->launch(answer, number, true, device->stream));
     answer->waits = true;
     return STATUS_OK;
 }

@@ -58,7 +58,8 @@ struct flow_net {
 };
 
 struct answer {
-    const char *name, *why; /* for `explain` */
+    const struct kernel *kernel; /* the row that takes one call */
+    const cudaDeviceProp *gpu;
     struct answer_net net;
     struct stack *grid; /* not narrow: the kernel that stays; NULL: it cannot */
     bool resident;
@@ -69,11 +70,10 @@ struct answer {
     /* Of narrow networks several calls are answered at once, each in its slot's stream: by far most
      * of such a kernel's time it waits for the bus. All NULL: in the device's. */
     cudaStream_t streams[ANSWER_STREAMS];
-    float *between; /* device: activations, or packets; not narrow */
-    bool flows;     /* flow is prepared */
-    struct flow_net flow;
-    uint64_t bytes;  /* of device memory */
-    uint32_t *order; /* host, or NULL */
+    float *between;       /* device: activations, or packets; not narrow */
+    struct flow_net flow; /* of answer_flow.cu */
+    uint64_t bytes;       /* of device memory */
+    uint32_t *order;      /* host, or NULL */
     uint64_t samples;
     uint64_t asking, answering; /* places in the data of the next call to ask, to collect … */
     uint32_t asked, collected;  /* … and the numbers of the last ones asked and collected */
@@ -81,9 +81,27 @@ struct answer {
     float *y;                   /* bound, or NULL; [rows][out] */
 };
 
-/* answer_calls.cu. NULL, or why this program is not answered so (static text). */
-const char *answer_supports(const struct plan *plan, bool resident);
+/* What a row for calls does. Those of narrow networks may stay; for others the grid does. */
+struct answer_kernel {
+    bool stays;
+    /* Device memory for what lies between layers, zeroed; NULL: none. */
+    uint64_t (*bytes)(const struct answer_net *net, const cudaDeviceProp *gpu);
+    cudaError_t (*prepare)(struct answer *answer); /* or NULL */
+    /* The call in the slot of number `first` or, if it stays, all from that on. */
+    cudaError_t (*launch)(struct answer *answer, uint32_t first, bool stays, cudaStream_t stream);
+    int32_t (*launches)(const struct answer_net *net, int32_t layer); /* of a call; NULL: one */
+};
+
+/* answer_choice.cu. What kernels are told but addresses; and why no row takes the calls of a plan
+ * (static text). */
+struct answer_net answer_sizes(const struct program *program);
+const char *answer_why_none(const struct plan *plan);
+
+/* answer_calls.cu. Leaves plan->answer NULL where calls are steps like others; those of a resident
+ * kernel are refused then. */
 enum status answer_prepare(struct plan *plan, enum answering answering);
+/* By what the plan's calls are answered, for `explain`. */
+const struct kernel *answer_row(const struct plan *plan);
 /* Of one call, for this op; 0: another op's, or one that covers many calls. */
 int32_t answer_launches(const struct plan *plan, int32_t op);
 enum status answer_bind(struct plan *plan, const struct binding *binding);
@@ -91,29 +109,11 @@ enum status answer_run(struct plan *plan, int64_t calls);
 enum status answer_sync(struct plan *plan);
 void answer_release(struct plan *plan);
 
-/* answer_warp.cu: the call in the slot of number `first` or, if it stays, all from that on; for
- * what one warp can hold. */
+/* answer_warp.cu: is one warp enough? answer_block.cu: shared memory of the block.
+ * answer_layers.cu, answer_flow.cu: do the layers fit? */
 bool answer_warp_takes(const struct answer_net *net);
-cudaError_t answer_warp_launch(const struct answer_net *net, uint32_t first, bool stays,
-                               cudaStream_t stream);
-
-/* answer_block.cu: likewise, for what one block can hold. */
 int64_t answer_block_bytes(const struct answer_net *net);
-cudaError_t answer_block_launch(const struct answer_net *net, uint32_t first, bool stays,
-                                cudaStream_t stream);
-
-/* answer_layers.cu: `between` is room for the activations of all layers. */
-uint64_t answer_layers_bytes(const struct answer_net *net);
 bool answer_layers_take(const struct answer_net *net, int64_t shared_bytes);
-int32_t answer_layers_launches(const struct answer_net *net, int32_t layer);
-cudaError_t answer_layers_launch(const struct answer_net *net, float *between, bool overlap,
-                                 uint32_t slot, cudaStream_t stream);
-
-/* answer_flow.cu: `between` is room for packets, zeros at first. */
 bool answer_flow_takes(const struct answer_net *net, const cudaDeviceProp *gpu);
-uint64_t answer_flow_bytes(const struct answer_net *net, const cudaDeviceProp *gpu);
-cudaError_t answer_flow_prepare(const struct answer_net *net, const cudaDeviceProp *gpu,
-                                void *between, struct flow_net *to);
-cudaError_t answer_flow_launch(struct flow_net *net, uint32_t slot, cudaStream_t stream);
 
 #endif

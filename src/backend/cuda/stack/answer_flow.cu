@@ -29,8 +29,8 @@ enum {
     FIRST_IN_MOST = 8,    /* inputs of the first layer */
     PACKETS_AT_ONCE = 2,  /* of each output whose sums over threads are in shared memory */
     FLOW_BATCH_LEAST = 5, /* fewer are answered sooner layer by layer */
-    FLOW_ALIGNMENT = 16,  /* bytes that a copy is a multiple of */
 };
+static_assert(PARAMS_ALIGN % 16 == 0, "weights are copied 16 bytes at a time");
 
 /* Part number `index` of `of`, of `all`. */
 struct stretch {
@@ -515,40 +515,44 @@ bool answer_flow_takes(const struct answer_net *net, const cudaDeviceProp *gpu)
     flow_shape(gpu, &to);
     for (int32_t l = 1; l < net->layers - 1; l++) {
         const struct answer_layer *layer = &net->layer[l];
-        if (layer->out % 4 != 0 || (uintptr_t)layer->w % FLOW_ALIGNMENT != 0 ||
-            layer->out / 4 > FLOW_THREADS * to.columns)
+        if (layer->out % 4 != 0 || layer->out / 4 > FLOW_THREADS * to.columns)
             return false;
     }
     flow_lay_out(net, &to);
     return (size_t)to.at.bytes <= gpu->sharedMemPerBlockOptin;
 }
 
-uint64_t answer_flow_bytes(const struct answer_net *net, const cudaDeviceProp *gpu)
+static uint64_t bytes(const struct answer_net *net, const cudaDeviceProp *gpu)
 {
     struct flow_net to = {};
     flow_shape(gpu, &to);
     return flow_packets(net, NULL, &to);
 }
 
-cudaError_t answer_flow_prepare(const struct answer_net *net, const cudaDeviceProp *gpu,
-                                void *between, struct flow_net *to)
+static cudaError_t prepare(struct answer *answer)
 {
+    const struct answer_net *net = &answer->net;
+    struct flow_net *to = &answer->flow;
     to->mail = net->mail;
     to->batch = net->batch;
     to->layers = net->layers;
     for (int32_t l = 0; l < net->layers; l++)
         to->layer[l].dense = net->layer[l];
-    flow_shape(gpu, to);
+    flow_shape(answer->gpu, to);
     flow_lay_out(net, to);
-    flow_packets(net, (uint4 *)between, to);
+    flow_packets(net, (uint4 *)answer->between, to);
     return cudaFuncSetAttribute(flow_kernel(net->batch),
                                 cudaFuncAttributeMaxDynamicSharedMemorySize, to->at.bytes);
 }
 
-cudaError_t answer_flow_launch(struct flow_net *net, uint32_t slot, cudaStream_t stream)
+static cudaError_t launch(struct answer *answer, uint32_t slot, bool stays, cudaStream_t stream)
 {
+    struct flow_net *net = &answer->flow;
     void *arguments[] = {net, &slot};
+    (void)stays; /* it cannot */
     return cudaLaunchCooperativeKernel(
         flow_kernel(net->batch), dim3((unsigned)(net->rows * net->columns)), dim3(FLOW_THREADS),
         arguments, (size_t)net->at.bytes, stream);
 }
+
+const struct answer_kernel calls_by_flow = {false, bytes, prepare, launch, NULL};

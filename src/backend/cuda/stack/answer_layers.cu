@@ -386,8 +386,9 @@ static struct layer_cut cut_of(const struct answer_net *net, int32_t l)
     return cut;
 }
 
-uint64_t answer_layers_bytes(const struct answer_net *net)
+static uint64_t bytes(const struct answer_net *net, const cudaDeviceProp *gpu)
 {
+    (void)gpu;
     uint64_t floats = (uint64_t)net->layer[0].in;
     for (int32_t l = 0; l < net->layers - 1; l++)
         floats += (uint64_t)net->layer[l].out * (uint64_t)cut_of(net, l).slices;
@@ -443,14 +444,17 @@ static bool question_takes_first(const struct answer_net *net)
     return net->layer[0].in <= FIRST_IN_MOST && net->layers > 1;
 }
 
-int32_t answer_layers_launches(const struct answer_net *net, int32_t layer)
+static int32_t launches(const struct answer_net *net, int32_t layer)
 {
     return layer == 0 && !question_takes_first(net) ? 2 : 1;
 }
 
-cudaError_t answer_layers_launch(const struct answer_net *net, float *between, bool overlap,
-                                 uint32_t slot, cudaStream_t stream)
+static cudaError_t launch(struct answer *answer, uint32_t slot, bool stays, cudaStream_t stream)
 {
+    const struct answer_net *net = &answer->net;
+    const bool overlap = answer->gpu->major >= 9;
+    float *between = answer->between;
+    (void)stays; /* it cannot */
     int32_t samples = layers_samples(net->batch);
     int64_t kept = 0;
     struct layer_call call = {};
@@ -485,3 +489,5 @@ cudaError_t answer_layers_launch(const struct answer_net *net, float *between, b
     }
     return error;
 }
+
+const struct answer_kernel calls_by_layers = {false, bytes, NULL, launch, launches};

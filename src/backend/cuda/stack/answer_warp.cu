@@ -132,10 +132,10 @@ template <bool STAYS> static void *kernel_for(int32_t width)
                          : (void *)answer_warp<32, STAYS>;
 }
 
-cudaError_t answer_warp_launch(const struct answer_net *net, uint32_t first, bool stays,
-                               cudaStream_t stream)
+static cudaError_t launch(struct answer *answer, uint32_t first, bool stays, cudaStream_t stream)
 {
-    void *arguments[] = {(void *)net, &first};
+    struct answer_net *net = &answer->net;
+    void *arguments[] = {net, &first};
     const int32_t quarter = round_up(net->layers * ANSWER_LAYER(net->width) / 4, 32);
     const int32_t threads = stays                     ? 32 * WATCHERS
                             : quarter < FETCHERS_MOST ? quarter
@@ -143,3 +143,5 @@ cudaError_t answer_warp_launch(const struct answer_net *net, uint32_t first, boo
     return cudaLaunchKernel(stays ? kernel_for<true>(net->width) : kernel_for<false>(net->width),
                             dim3(1), dim3((unsigned)threads), arguments, shared_bytes(net), stream);
 }
+
+const struct answer_kernel calls_by_warp = {true, NULL, NULL, launch, NULL};

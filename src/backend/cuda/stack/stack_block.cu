@@ -394,8 +394,9 @@ static void *block_kernel(const struct block_net *net)
 }
 
 void block_prepare(struct stack *stack, const struct dense_stack *dense,
-                   const struct stack_step *step)
+                   const struct stack_step *step, const struct stack_limits *limits)
 {
+    (void)limits;
     struct block_net *net = (struct block_net *)stack->net;
     net->step = *step;
     net->rule = stack->rule;
@@ -404,7 +405,7 @@ void block_prepare(struct stack *stack, const struct dense_stack *dense,
     memcpy(net->layer, stack->layer, sizeof net->layer);
 }
 
-cudaError_t block_launch(struct stack *stack, int64_t steps, cudaStream_t stream)
+static cudaError_t launch(struct stack *stack, int64_t steps, cudaStream_t stream)
 {
     struct block_net *net = (struct block_net *)stack->net;
     void *arguments[] = {net, &steps};
@@ -416,3 +417,5 @@ cudaError_t block_launch(struct stack *stack, int64_t steps, cudaStream_t stream
                                  (size_t)net->layout.shared_bytes, stream);
     return error;
 }
+
+const struct stack_kernel steps_by_block = {NULL, block_prepare, launch};

@@ -5,6 +5,14 @@
 
 #include "backend/cuda/stack/stack_sizes.h"
 
+/* One warp, or four for a batch. */
+enum {
+    WARP_WIDTH_MOST = 8,
+    WARP_LAYERS_LEAST = 2,
+    WARP_LAYERS_MOST = 4,
+    FOUR_WARPS_BATCH_MOST = 12, /* four samples for each of three warps */
+};
+
 enum {
     BLOCK_WIDTH_MOST = 32,
     BLOCK_THREADS_MOST = 512,

@@ -361,10 +361,12 @@ template <bool PLAIN> static void *team_kernel(const struct block_net *net)
                          : team_kernel_of<4, PLAIN>(hidden, last);
 }
 
-cudaError_t four_warps_launch(struct stack *stack, int64_t steps, cudaStream_t stream)
+static cudaError_t launch(struct stack *stack, int64_t steps, cudaStream_t stream)
 {
     struct block_net *net = (struct block_net *)stack->net;
     void *arguments[] = {net, &steps};
     void *kernel = net->rule.kind == OP_COUNT ? team_kernel<true>(net) : team_kernel<false>(net);
     return cudaLaunchKernel(kernel, dim3(1), dim3(TEAM), arguments, 0, stream);
 }
+
+const struct stack_kernel steps_by_four_warps = {NULL, block_prepare, launch};

@@ -237,16 +237,23 @@ static void *grid_kernel(int32_t samples, bool listens)
     }
 }
 
-uint64_t grid_bytes(const struct grid_layout *layout)
+template <bool OWNS>
+static uint64_t bytes(const struct dense_stack *dense, int32_t batch,
+                      const struct stack_limits *limits)
 {
-    return (uint64_t)layout->far_bytes + (uint64_t)layout->packets * sizeof(uint4);
+    struct grid_layout layout;
+    (void)grid_lay_out(dense, batch, OWNS, limits, &layout);
+    return (uint64_t)layout.far_bytes + (uint64_t)layout.packets * sizeof(uint4);
 }
 
-void grid_prepare(struct stack *stack, const struct dense_stack *dense,
-                  const struct stack_step *step, const struct grid_layout *layout)
+template <bool OWNS>
+static void prepare(struct stack *stack, const struct dense_stack *dense,
+                    const struct stack_step *step, const struct stack_limits *limits)
 {
     struct grid_net *net = (struct grid_net *)stack->net;
     static_assert(sizeof *net <= STACK_NET_BYTES, "a kernel's parameters");
+    const struct grid_layout *layout = &net->layout;
+    (void)grid_lay_out(dense, step->batch, OWNS, limits, &net->layout);
     const int64_t packets = 4 * grid_packets(layout->samples);
     float *far = (float *)stack->memory;
     uint4 *exchange = (uint4 *)(stack->memory + layout->far_bytes);
@@ -256,7 +263,6 @@ void grid_prepare(struct stack *stack, const struct dense_stack *dense,
     net->came = net->heard + layout->rows * layout->columns;
     exchange += grid_number_packets(layout->rows * layout->columns);
     net->step = *step;
-    net->layout = *layout;
     net->first = 1; /* no packet has come yet: all numbers are 0 */
     for (int32_t l = 0; l < dense->layers; l++) {
         const struct dense_stack_layer *layer = &dense->layer[l];
@@ -294,15 +300,15 @@ static cudaError_t launch_grid(const struct grid_net *net, void *kernel, int thr
     return error;
 }
 
-cudaError_t grid_launch(struct stack *stack, int64_t steps, cudaStream_t stream)
+template <bool OWNS>
+static cudaError_t launch(struct stack *stack, int64_t steps, cudaStream_t stream)
 {
     struct grid_net *net = (struct grid_net *)stack->net;
     void *arguments[] = {net, &steps};
-    const bool owns = net->layout.owns;
     const cudaError_t error = launch_grid(
         net,
-        owns ? grid_registers_kernel(net->layout.samples) : grid_kernel(net->layout.samples, false),
-        owns ? (int)OWN_THREADS : (int)GRID_THREADS, arguments, stream);
+        OWNS ? grid_registers_kernel(net->layout.samples) : grid_kernel(net->layout.samples, false),
+        OWNS ? (int)OWN_THREADS : (int)GRID_THREADS, arguments, stream);
     net->first += (uint32_t)steps;
     return error;
 }
@@ -327,3 +333,6 @@ cudaError_t grid_launch_from(struct stack *stack, uint32_t call, cudaStream_t st
     return launch_grid(net, grid_kernel(net->layout.samples, true), GRID_THREADS, arguments,
                        stream);
 }
+
+const struct stack_kernel steps_by_grid = {bytes<false>, prepare<false>, launch<false>};
+const struct stack_kernel steps_by_grid_registers = {bytes<true>, prepare<true>, launch<true>};

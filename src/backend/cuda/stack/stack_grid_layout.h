@@ -240,9 +240,9 @@ static inline bool grid_can_hold(const struct dense_stack *dense, const struct g
     return true;
 }
 
-/* False: it does not fit, or its last layer is too wide. */
-static inline bool grid_lay_out_so(const struct dense_stack *dense, int32_t batch, bool owns,
-                                   const struct stack_limits *limits, struct grid_layout *out)
+/* False: it does not fit, or its last layer is too wide. `owns`: for threads that own weights. */
+static inline bool grid_lay_out(const struct dense_stack *dense, int32_t batch, bool owns,
+                                const struct stack_limits *limits, struct grid_layout *out)
 {
     struct grid_layout layout;
     const int32_t samples = grid_samples(batch), last = dense->layers > 1 ? dense->layers - 1 : 0;
@@ -308,23 +308,14 @@ static inline bool grid_lay_out_so(const struct dense_stack *dense, int32_t batc
 /* Registers are worth it where tiles do not fit into shared memory; and where narrow layers end
  * with at most four outputs, for which that kernel has a quicker way (measured: 2 %; with more
  * outputs 8 to 16 % slower, 640 to 1,024 wide 3 to 4 %). */
-static inline bool grid_may_own(const struct dense_stack *dense, int32_t batch, bool fits)
+static inline bool grid_may_own(const struct dense_stack *dense, int32_t batch,
+                                const struct stack_limits *limits)
 {
+    struct grid_layout shared;
     const bool narrow = dense->layers > 1 && dense_widest(dense) <= OWN_WIDTH_MOST &&
                         dense->layer[dense->layers - 1].out <= 4;
-    return dense->loss_grad >= 0 && batch <= OWN_SAMPLES_MOST && (!fits || narrow);
-}
-
-static inline bool grid_lay_out(const struct dense_stack *dense, int32_t batch,
-                                const struct stack_limits *limits, struct grid_layout *out)
-{
-    const bool can = grid_lay_out_so(dense, batch, false, limits, out);
-    struct grid_layout owned;
-    if (!grid_may_own(dense, batch, can && !out->far_bytes) ||
-        !grid_lay_out_so(dense, batch, true, limits, &owned))
-        return can;
-    *out = owned;
-    return true;
+    return dense->loss_grad >= 0 && batch <= OWN_SAMPLES_MOST &&
+           (narrow || !grid_lay_out(dense, batch, false, limits, &shared) || shared.far_bytes);
 }
 
 #endif

@@ -3,14 +3,16 @@
  *
  * There are kernels for what fits one multiprocessor (stack_warp.cu, stack_four_warps.cu,
  * stack_block.cu), for many samples of that (stack_replicas.cu) and for wide layers
- * (stack_grid.cu, stack_grid_registers.cu). stack_choice.h says which takes what, without a GPU;
- * this file is what they share on the device. */
+ * (stack_grid.cu, stack_grid_registers.cu). stack_choice.cu says which takes what; this file is
+ * what they share on the device. */
 #ifndef PRONY_BACKEND_CUDA_STACK_KERNEL_H
 #define PRONY_BACKEND_CUDA_STACK_KERNEL_H
 
 #include "backend/cuda/device/activation.h"
 #include "backend/cuda/device/launch.h"
-#include "backend/cuda/stack/stack_choice.h"
+#include "backend/cuda/stack/stack_block_layout.h"
+#include "backend/cuda/stack/stack_grid_layout.h"
+#include "backend/cuda/stack/stack_replicas_layout.h"
 #include "core/schedule.h"
 
 /* What is not about layers: where a step's data come from and what becomes of its results. Views

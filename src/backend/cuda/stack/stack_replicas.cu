@@ -443,18 +443,21 @@ static void *replicas_kernel(const struct replicas_net *net)
     return own ? own : replicas_kernel_of<true>(quads);
 }
 
-uint64_t replicas_bytes(const struct replicas_layout *layout)
+static uint64_t bytes(const struct dense_stack *dense, int32_t batch,
+                      const struct stack_limits *limits)
 {
-    return ((uint64_t)2 * (uint64_t)layout->blocks * (uint64_t)layout->packets + 1) * sizeof(uint4);
+    struct replicas_layout layout;
+    (void)replicas_lay_out(dense, batch, limits, &layout);
+    return ((uint64_t)2 * (uint64_t)layout.blocks * (uint64_t)layout.packets + 1) * sizeof(uint4);
 }
 
-void replicas_prepare(struct stack *stack, const struct stack_step *step,
-                      const struct replicas_layout *layout)
+static void prepare(struct stack *stack, const struct dense_stack *dense,
+                    const struct stack_step *step, const struct stack_limits *limits)
 {
     struct replicas_net *net = (struct replicas_net *)stack->net;
     static_assert(sizeof *net <= STACK_NET_BYTES, "a kernel's parameters");
     net->step = *step;
-    net->layout = *layout;
+    (void)replicas_lay_out(dense, step->batch, limits, &net->layout);
     net->rule = stack->rule;
     net->first = 1; /* no packet has come yet: all numbers are 0 */
     net->came = (uint32_t *)stack->memory;
@@ -462,7 +465,7 @@ void replicas_prepare(struct stack *stack, const struct stack_step *step,
     memcpy(net->layer, stack->layer, sizeof net->layer);
 }
 
-cudaError_t replicas_launch(struct stack *stack, int64_t steps, cudaStream_t stream)
+static cudaError_t launch(struct stack *stack, int64_t steps, cudaStream_t stream)
 {
     struct replicas_net *net = (struct replicas_net *)stack->net;
     void *arguments[] = {net, &steps};
@@ -477,3 +480,5 @@ cudaError_t replicas_launch(struct stack *stack, int64_t steps, cudaStream_t str
     net->first += (uint32_t)steps;
     return error;
 }
+
+const struct stack_kernel steps_by_replicas = {bytes, prepare, launch};

@@ -4,6 +4,7 @@
 
 #include "backend/cuda/device/mailbox.h"
 #include "backend/cuda/device/optimiser_rules.h"
+#include "backend/cuda/plan/kernel_families.h"
 #include "backend/cuda/stack/stack_kernel.h"
 
 enum { STACK_NET_BYTES = 4000 }; /* a kernel's parameters are at most 4 KB */
@@ -17,39 +18,33 @@ struct learnt_layer {
 };
 
 struct stack {
-    enum stack_kind kind;
-    const char *name, *why; /* for `explain` */
-    uint64_t bytes;         /* of device memory, beside the plan's own */
+    const struct kernel *kernel; /* the row that takes it */
+    uint64_t bytes;              /* of device memory, beside the plan's own */
     char *memory;
     struct learnt_layer layer[DENSE_STACK_MOST];
     struct any_rule rule;                  /* of kind OP_COUNT: plain sgd, or nothing is trained */
     alignas(16) char net[STACK_NET_BYTES]; /* struct block_net, replicas_net or grid_net */
 };
 
-/* stack_block.cu */
+/* What a row for whole steps does: device memory that it takes, zeroed; its parameters; so many
+ * steps. `bytes` is NULL where it takes none. */
+struct stack_kernel {
+    uint64_t (*bytes)(const struct dense_stack *dense, int32_t batch,
+                      const struct stack_limits *limits);
+    void (*prepare)(struct stack *stack, const struct dense_stack *dense,
+                    const struct stack_step *step, const struct stack_limits *limits);
+    cudaError_t (*launch)(struct stack *stack, int64_t steps, cudaStream_t stream);
+};
+
+/* stack_choice.cu; no device: of the one that the kernels were made on */
+struct stack_limits stack_limits_of(const struct device *device);
+
+/* stack_block.cu, whose parameters are those of one warp and of four, too */
 void block_prepare(struct stack *stack, const struct dense_stack *dense,
-                   const struct stack_step *step);
-cudaError_t block_launch(struct stack *stack, int64_t steps, cudaStream_t stream);
+                   const struct stack_step *step, const struct stack_limits *limits);
 
-/* stack_warp.cu, after block_prepare */
-cudaError_t warp_launch(struct stack *stack, int64_t steps, cudaStream_t stream);
-
-/* stack_four_warps.cu, likewise */
-cudaError_t four_warps_launch(struct stack *stack, int64_t steps, cudaStream_t stream);
-
-/* stack_replicas.cu; memory is zeroed */
-uint64_t replicas_bytes(const struct replicas_layout *layout);
-void replicas_prepare(struct stack *stack, const struct stack_step *step,
-                      const struct replicas_layout *layout);
-cudaError_t replicas_launch(struct stack *stack, int64_t steps, cudaStream_t stream);
-
-/* stack_grid.cu; memory is zeroed */
-uint64_t grid_bytes(const struct grid_layout *layout);
-void grid_prepare(struct stack *stack, const struct dense_stack *dense,
-                  const struct stack_step *step, const struct grid_layout *layout);
-cudaError_t grid_launch(struct stack *stack, int64_t steps, cudaStream_t stream);
-/* Calls in place of steps: after grid_listen only grid_launch_from is right, for a kernel that
- * stays from this call on. */
+/* stack_grid.cu. Calls in place of steps: after grid_listen only grid_launch_from is right, for a
+ * kernel that stays from this call on. */
 bool grid_can_listen(const struct dense_stack *dense, int32_t batch);
 void grid_listen(struct stack *stack, const struct mailbox *mail);
 cudaError_t grid_launch_from(struct stack *stack, uint32_t call, cudaStream_t stream);

@@ -175,7 +175,7 @@ static __global__ void __launch_bounds__(32)
         stack_end(&step, steps);
 }
 
-/* As warp_takes has them. */
+/* As takes_stack_warp has them. */
 template <int LAYERS> static void *warp_kernel_of(enum activation hidden, enum activation last)
 {
     enum { SIGMOID = ACTIVATION_SIGMOID, NONE = ACTIVATION_NONE };
@@ -189,7 +189,7 @@ template <int LAYERS> static void *warp_kernel_of(enum activation hidden, enum a
     }
 }
 
-cudaError_t warp_launch(struct stack *stack, int64_t steps, cudaStream_t stream)
+static cudaError_t launch(struct stack *stack, int64_t steps, cudaStream_t stream)
 {
     struct block_net *net = (struct block_net *)stack->net;
     const int32_t layers = net->step.layers;
@@ -200,3 +200,5 @@ cudaError_t warp_launch(struct stack *stack, int64_t steps, cudaStream_t stream)
                                  : warp_kernel_of<4>(hidden, last);
     return cudaLaunchKernel(kernel, dim3(1), dim3(32), arguments, 0, stream);
 }
+
+const struct stack_kernel steps_by_warp = {NULL, block_prepare, launch};
