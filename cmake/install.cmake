@@ -9,7 +9,7 @@ install(TARGETS prony_static ARCHIVE DESTINATION lib)
 if(plugins)
   install(TARGETS ${plugins} LIBRARY DESTINATION lib/prony)
 endif()
-install(TARGETS prony_preload LIBRARY DESTINATION lib/prony)
+install(TARGETS prony_preload prony_inject LIBRARY DESTINATION lib/prony)
 install(FILES include/prony.h include/prony_settings.def DESTINATION include)
 install(FILES ${PROJECT_BINARY_DIR}/prony.pc DESTINATION lib/pkgconfig)
 install(DIRECTORY peers DESTINATION share/prony USE_SOURCE_PERMISSIONS

@@ -64,16 +64,35 @@ static bool under_loader(const struct trace *trace, uint32_t site)
     return false;
 }
 
-static struct loader loader_by_samples(const struct look *look, const struct idle *idle)
+/* Which threads call the GPU's library: what others do beside them, as workers that load, takes no
+ * time of the step by itself. */
+static bool *callers(const struct trace *trace)
 {
-    struct loader loader = {0};
+    bool *calls = mem_array(trace->lane_count + 1, sizeof *calls);
+    for (size_t i = 0; calls && i < trace->span_count; i++)
+        calls[trace->spans[i].lane] |= trace->spans[i].kind == SPAN_call;
+    return calls;
+}
+
+/* A thread that makes a batch runs; one that waits for its workers sleeps. */
+static enum status loader_by_samples(const struct look *look, const struct idle *idle,
+                                     struct loader *loader)
+{
+    bool *calls;
+    NEED(calls = callers(look->trace));
     for (size_t i = 0; i < look->trace->span_count; i++) {
         const struct span *span = &look->trace->spans[i];
+        if ((span->kind != SPAN_sample && span->kind != SPAN_sleep) || !calls[span->lane] ||
+            !under_loader(look->trace, span->site))
+            continue;
         if (span->kind == SPAN_sample && look_in_window(look, span) &&
-            idle_at(idle, span->start_ns) && under_loader(look->trace, span->site))
-            add(&loader, span_ns(span), span->site);
+            idle_at(idle, span->start_ns))
+            add(loader, span_ns(span), span->site);
+        if (span->kind == SPAN_sleep)
+            add(loader, idle_within(idle, span->start_ns, span->end_ns), span->site);
     }
-    return loader;
+    mem_free(calls);
+    return STATUS_OK;
 }
 
 /* Without either: a long stretch of the host's own code that ends with a copy to the GPU. */
@@ -100,13 +119,12 @@ enum status look_for_loader(struct look *look)
     struct idle idle;
     TRY(budget_idle(look->trace, &look->advice->steps, &idle));
     struct loader loader = loader_by_spans(look, &idle);
-    if (!loader.ns)
-        loader = loader_by_samples(look, &idle);
+    enum status status = loader.ns ? STATUS_OK : loader_by_samples(look, &idle, &loader);
     look->loader_seen = loader.ns > 0;
     if (!loader.ns)
         loader = loader_by_gaps(look, &idle);
     look->loader_ns = loader.ns;
     look->loader_site = loader.site;
     mem_free(idle.stretches);
-    return STATUS_OK;
+    return status;
 }

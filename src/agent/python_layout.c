@@ -53,8 +53,14 @@ static const struct python_layout known[] = {
      .compact_bytes = 56},
 };
 
+enum { NOWHERE = 4096 }; /* nothing is mapped below */
+
 bool python_read(pid_t process, uint64_t address, void *to, size_t bytes)
 {
+    if (!process && address >= NOWHERE)
+        memcpy(to, (const void *)(uintptr_t)address, bytes);
+    if (!process)
+        return address >= NOWHERE;
     struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)address, bytes};
     return process_vm_readv(process, &here, 1, &there, 1, 0) == (ssize_t)bytes;
 }
@@ -151,6 +157,9 @@ static bool read_both(const struct python_place *place, uint64_t code, unsigned 
     struct iovec there[2] = {{(void *)(uintptr_t)code, CODE_BYTES},
                              {(void *)(uintptr_t)previous, FRAME_BYTES}};
     memset(frame_bytes, 0, FRAME_BYTES);
+    if (!place->process)
+        return python_read(0, code, code_bytes, CODE_BYTES) &&
+               (!previous || python_read(0, previous, frame_bytes, FRAME_BYTES));
     ssize_t got =
         process_vm_readv(place->process, here, previous ? 2 : 1, there, previous ? 2 : 1, 0);
     return got == CODE_BYTES + (previous ? FRAME_BYTES : 0);
@@ -216,6 +225,17 @@ size_t python_walk(const struct python_place *place, uint64_t thread_state,
         memcpy(frame, next, sizeof frame);
     }
     return count;
+}
+
+bool python_innermost(const struct python_place *place, uint64_t thread_state, uint64_t seen[3])
+{
+    unsigned char frame[FRAME_BYTES];
+    if (!first_frame(place, thread_state, &seen[0]) || !seen[0] ||
+        !python_read(place->process, seen[0], frame, sizeof frame))
+        return false;
+    seen[1] = word_at(frame, place->layout.frame_code);
+    seen[2] = word_at(frame, place->layout.frame_instruction);
+    return true;
 }
 
 uint64_t python_find_thread(const struct python_place *place, pid_t thread)

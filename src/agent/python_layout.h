@@ -25,7 +25,10 @@ struct python_layout {
     uint16_t ascii_bytes, compact_bytes; /* of the heads of texts */
 };
 
-/* Where it is: this process, or one that we may read. */
+/* Where it is: this process, or one that we may read. Process 0 is this one, whose memory is read
+ * as it is, unchecked: for a thread that stands in its own frames, with a layout that has proved
+ * right.
+ */
 struct python_place {
     pid_t process;
     struct python_layout layout;
@@ -51,6 +54,10 @@ bool python_layout_find(uint32_t version, pid_t process, uint64_t runtime,
  * that is no frame. *cut: there are more. */
 size_t python_walk(const struct python_place *place, uint64_t thread_state,
                    struct python_frame *frames, size_t most, bool *torn, bool *cut);
+
+/* What tells whether a thread has moved on: its innermost frame, what that runs, and where it is in
+ * it. False: it has none. */
+bool python_innermost(const struct python_place *place, uint64_t thread_state, uint64_t seen[3]);
 
 /* The state of the thread with this number of the system; 0: Python knows no such thread. */
 uint64_t python_find_thread(const struct python_place *place, pid_t thread);

@@ -57,13 +57,14 @@ static void remove_folder(const char *folder)
     if (!files)
         return;
     for (struct dirent *entry; (entry = readdir(files)) != NULL;)
-        if (text_starts(entry->d_name, AGENT_PREFIX))
+        if (text_starts(entry->d_name, AGENT_PREFIX) || text_starts(entry->d_name, GPU_PREFIX))
             unlinkat(dirfd(files), entry->d_name, 0);
     closedir(files);
     rmdir(folder);
 }
 
-/* What the program's environment gets in addition: what was asked for, and the agent. */
+/* What the program's environment gets in addition: what was asked for, and the agents. A profiler
+ * of the user's for the GPU stays in its place. */
 static enum status make_environment(const struct watching_options *options, const char *folder,
                                     struct arena *arena, const char ***out)
 {
@@ -71,13 +72,16 @@ static enum status make_environment(const struct watching_options *options, cons
     size_t count = 0;
     while (options->program.environment && options->program.environment[count])
         count++;
-    NEED(*out = arena_array(arena, count + 3, sizeof **out));
+    NEED(*out = arena_array(arena, count + 4, sizeof **out));
     for (size_t i = 0; i < count; i++)
         (*out)[i] = options->program.environment[i];
     NEED((*out)[count] = arena_format(arena, "%s=%s", AGENT_FOLDER_VARIABLE, folder));
     NEED((*out)[count + 1] =
              arena_format(arena, "LD_PRELOAD=%s%s%s", options->agent,
                           preloaded && *preloaded ? ":" : "", preloaded ? preloaded : ""));
+    if (options->agent_gpu && !getenv(GPU_INJECTION_VARIABLE))
+        NEED((*out)[count + 2] =
+                 arena_format(arena, "%s=%s", GPU_INJECTION_VARIABLE, options->agent_gpu));
     return STATUS_OK;
 }
 
@@ -167,6 +171,29 @@ static void add_notes(const struct look *look, const struct watched *watched, st
                     (unsigned long long)look->unreadable);
 }
 
+/* What there is to know of how the GPU was seen. */
+static void add_gpu_notes(const struct gpu_seen *gpu, struct text *notes)
+{
+    if (getenv(GPU_INJECTION_VARIABLE))
+        text_add(notes, GPU_INJECTION_VARIABLE " is set already, so that the GPU is not watched\n");
+    if (*gpu->reason)
+        text_printf(notes, "the GPU was not watched%s: %s\n",
+                    gpu->processes > 1 ? " in one of the processes" : "", gpu->reason);
+    if (gpu->computed > 1)
+        text_printf(notes,
+                    "%zu processes computed on GPUs: those of process %lld are shown, whose "
+                    "kernels took longest\n",
+                    gpu->computed, (long long)gpu->process);
+    if (gpu->lost > 0)
+        text_printf(notes, "%.0f records of the GPU were lost\n", gpu->lost);
+    if (gpu->killed)
+        text_add(notes, "the program did not end by itself: the last moments of the GPU may be "
+                        "missing\n");
+    if (gpu->unreadable)
+        text_printf(notes, "%llu records of the GPU could not be read\n",
+                    (unsigned long long)gpu->unreadable);
+}
+
 /* What else the machine did meanwhile. */
 static void note_machine(struct watch *machine, struct text *notes)
 {
@@ -182,6 +209,8 @@ static enum status finish(struct look *look, struct gathered *gathered, struct t
                           struct watched *watched)
 {
     TRY(naming_trace(gathered, trace, &watched->named));
+    TRY(gpu_seen_read(look->folder, trace, &watched->gpu));
+    add_gpu_notes(&watched->gpu, &watched->notes);
     watched->looks = (double)look->looks;
     watched->look_ns = look->cost_ns;
     watched->python_version = look->python_version;

@@ -6,14 +6,16 @@
 #define PRONY_WATCH_WATCHING_H
 
 #include "trace/trace.h"
+#include "watch/gpu_seen.h"
 #include "watch/naming.h"
 #include "watch/running.h"
 
 struct watching_options {
     struct running_options program;
-    const char *agent; /* the path of libprony_agent.so */
-    double rate;       /* looks a second */
-    double seconds;    /* it is stopped then; 0: it runs to its end */
+    const char *agent;     /* the path of libprony_agent.so */
+    const char *agent_gpu; /* of libprony_agent_cuda.so; NULL: GPUs are not watched */
+    double rate;           /* looks a second */
+    double seconds;        /* it is stopped then; 0: it runs to its end */
     bool (*stopped)(void);
 };
 
@@ -29,7 +31,8 @@ struct watched {
     struct named named;
     double looks, lost, handler_ns, look_ns; /* CPU time in the program, and in prony */
     uint32_t python_version;
-    struct text notes; /* a line for each thing to know */
+    struct gpu_seen gpu; /* its spans are in the trace */
+    struct text notes;   /* a line for each thing to know */
 };
 void watched_free(struct watched *watched);
 

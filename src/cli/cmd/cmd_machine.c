@@ -1,4 +1,5 @@
 /* cmd_machine.c: prony machine: what this machine is, and what can be measured on it. */
+#include "agent/cupti_find.h"
 #include "base/arena.h"
 #include "base/memory.h"
 #include "bench/meter/meters.h"
@@ -7,6 +8,7 @@
 #include "bench/peer/peers.h"
 #include "cli/commands.h"
 #include "cli/peer_folder.h"
+#include "cli/program/agents.h"
 #include "cli/progress.h"
 #include "cli/table/show_table.h"
 #include "cli/table/wrap.h"
@@ -15,6 +17,7 @@
 #include "record/facts.h"
 #include "record/title.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -141,6 +144,30 @@ static enum status find_transports(const char *folder, struct arena *arena, stru
         else
             NEED(ability->about = arena_text(arena, version));
     }
+    return STATUS_OK;
+}
+
+/* What can look into programs. */
+static enum status find_watchers(const struct cli *cli, struct arena *arena, struct abilities *out)
+{
+    static const char absent[] = "found no %s beside prony: make builds it";
+    const char *cpu, *gpu;
+    char path[PATH_MAX];
+    TRY(agent_find(cli, AGENT_OF_CPU, arena, &cpu));
+    TRY(agent_find(cli, AGENT_OF_GPU, arena, &gpu));
+    NEED(out->list = arena_array(arena, 2, sizeof *out->list));
+    struct ability *samples = &out->list[out->count++], *records = &out->list[out->count++];
+    *samples = (struct ability){"CPU", "samples", NULL};
+    *records = (struct ability){"GPU", "", NULL};
+    if (!cpu)
+        NEED(samples->reason = arena_format(arena, absent, AGENT_OF_CPU));
+    if (!gpu)
+        NEED(records->reason = arena_format(arena, absent, AGENT_OF_GPU));
+    else if (cupti_look(path, sizeof path))
+        NEED(records->about = arena_format(arena, "CUPTI, %s", path));
+    else
+        records->reason = "found no CUPTI (libcupti.so) of NVIDIA's CUDA toolkit; a program that "
+                          "brings its own, as PyTorch does, can be watched";
     return STATUS_OK;
 }
 
@@ -382,7 +409,7 @@ struct machine {
     struct facts facts;
     struct unit units[REGISTRY_MOST];
     int unit_count;
-    struct abilities backends, frameworks, transports, meters;
+    struct abilities backends, frameworks, transports, watchers, meters;
 };
 
 static enum status print_json(const struct machine *machine, const struct calibration *calibration)
@@ -404,6 +431,7 @@ static enum status print_json(const struct machine *machine, const struct calibr
     write_abilities("backends", &machine->backends, &writer);
     write_abilities("frameworks", &machine->frameworks, &writer);
     write_abilities("transports", &machine->transports, &writer);
+    write_abilities("watches", &machine->watchers, &writer);
     write_abilities("meters", &machine->meters, &writer);
     json_key(&writer, "calibration");
     calibration_write(calibration, &writer);
@@ -427,6 +455,7 @@ static enum status describe_machine(const struct cli *cli, bool json, struct are
     find_units(cli->registry, machine.units, &machine.unit_count);
     TRY(find_frameworks(peers, arena, &machine.frameworks));
     TRY(find_transports(cli->folder, arena, &machine.transports));
+    TRY(find_watchers(cli, arena, &machine.watchers));
     TRY(find_meters(arena, &machine.meters));
     if (json)
         return print_json(&machine, calibration);
@@ -434,6 +463,7 @@ static enum status describe_machine(const struct cli *cli, bool json, struct are
     TRY(print_abilities("backends", &machine.backends));
     TRY(print_abilities("other frameworks", &machine.frameworks));
     TRY(print_abilities("workers talk by", &machine.transports));
+    TRY(print_abilities("programs are watched on", &machine.watchers));
     return print_abilities("meters", &machine.meters);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "cli/program/program_gpu.h"
 #include "cli/table/show_figure.h"
 #include "cli/table/show_table.h"
 #include "cli/table/wrap.h"
@@ -376,6 +377,7 @@ enum status program_report_text(const struct program_report *report, struct text
     else
         add_end("", &watched->end, report->width, out);
     add_brevity(watched, report->width, out);
+    TRY(program_gpu_text(report->trace, report->advice, report->width, out));
     TRY(add_threads(report, out));
     TRY(add_lines(report, out));
     TRY(add_names(report, out));
@@ -475,6 +477,7 @@ enum status program_report_json(const struct program_report *report, struct text
     json_put_real(&json, "unanswered", (double)watched->named.unanswered);
     json_put_real(&json, "sampling_ns", watched->handler_ns);
     json_put_real(&json, "looking_ns", watched->look_ns);
+    program_gpu_json(&watched->gpu, report->advice, &json);
     json_key(&json, "threads");
     write_threads(&json, watched);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {

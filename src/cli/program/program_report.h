@@ -3,6 +3,7 @@
 #ifndef PRONY_CLI_PROGRAM_PROGRAM_REPORT_H
 #define PRONY_CLI_PROGRAM_PROGRAM_REPORT_H
 
+#include "advise/advise.h"
 #include "watch/watching.h"
 
 struct program_report {
@@ -10,7 +11,8 @@ struct program_report {
     const struct running_end *unwatched; /* NULL: it was run once only, watched */
     const struct watched *watched;
     const struct trace *trace;
-    int width; /* of a line */
+    const struct advice *advice; /* its budget and steps */
+    int width;                   /* of a line */
 };
 
 enum status program_report_text(const struct program_report *report, struct text *out);

@@ -4,9 +4,10 @@
 #include "cli/program/program_run.h"
 
 #include "advise/advise.h"
-#include "base/file.h"
 #include "base/machine/cpu.h"
+#include "cli/program/agents.h"
 #include "cli/program/keep_profile.h"
+#include "cli/program/program_gpu.h"
 #include "cli/program/program_report.h"
 #include "cli/program/prove_program.h"
 #include "cli/program/trace_command.h"
@@ -31,20 +32,16 @@ static void seen_free(struct program_seen *seen)
     trace_free(&seen->trace);
 }
 
-/* Beside the executable, or where it is installed. */
-static enum status find_agent(const struct cli *cli, struct arena *arena, const char **out)
+static enum status find_agents(const struct cli *cli, struct arena *arena,
+                               struct watching_options *options)
 {
-    static const char name[] = "libprony_agent.so";
-    NEED(*out = arena_format(arena, "%s/%s", cli->folder, name));
-    if (file_exists(*out))
-        return STATUS_OK;
-    NEED(*out = arena_format(arena, "%s/../lib/prony/%s", cli->folder, name));
-    if (!file_exists(*out))
+    TRY(agent_find(cli, AGENT_OF_CPU, arena, &options->agent));
+    if (!options->agent)
         FAIL(STATUS_UNSUPPORTED,
              "%s: found none beside prony, nor in ../lib/prony: it looks into programs, and make "
              "builds it",
-             name);
-    return STATUS_OK;
+             AGENT_OF_CPU);
+    return agent_find(cli, AGENT_OF_GPU, arena, &options->agent_gpu);
 }
 
 static enum status command_line(const struct cli *cli, struct arena *arena, const char **out)
@@ -85,7 +82,7 @@ static enum status add_facts(const struct program_flags *flags, struct program_s
     TRY(add_number(&seen->trace, "on_core_ns", on_core_ns));
     TRY(add_number(&seen->trace, "ready_ns", ready_ns));
     return flags->once ? STATUS_OK
-                       : add_number(&seen->trace, "unwatched_ns", seen->unwatched.wall_ns);
+                       : program_unwatched(&seen->unwatched, &seen->watched, &seen->trace);
 }
 
 /* Runs it: unwatched, unless once is enough, then watched. */
@@ -98,7 +95,7 @@ static enum status see_program(struct cli *cli, const struct program_flags *flag
         .seconds = flags->seconds,
         .stopped = cli_interrupted};
     *seen = (struct program_seen){.command = ""};
-    TRY(find_agent(cli, &cli->arena, &options.agent));
+    TRY(find_agents(cli, &cli->arena, &options));
     TRY(command_line(cli, &cli->arena, &seen->command));
     if (!flags->once)
         TRY(watching_unwatched(&options, &seen->unwatched));
@@ -125,12 +122,16 @@ static enum status tell(struct text *out, bool json)
 enum status profile_program(struct cli *cli, const struct program_flags *flags)
 {
     struct program_seen seen;
+    struct advice advice = {0};
     struct text out = {0};
     enum status status = see_program(cli, flags, &seen);
+    if (status == STATUS_OK)
+        status = advise_budget(&seen.trace, &advice);
     const struct program_report report = {.command = seen.command,
                                           .unwatched = flags->once ? NULL : &seen.unwatched,
                                           .watched = &seen.watched,
                                           .trace = &seen.trace,
+                                          .advice = &advice,
                                           .width = screen_width(stderr)};
     if (status == STATUS_OK)
         status =
@@ -143,6 +144,7 @@ enum status profile_program(struct cli *cli, const struct program_flags *flags)
                                                                .command = seen.command,
                                                                .here = true});
     text_free(&out);
+    advice_free(&advice);
     seen_free(&seen);
     return status;
 }

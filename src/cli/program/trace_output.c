@@ -57,19 +57,24 @@ static void add_facts(const struct trace *trace, const char *key, const char *le
             wrap_add(out, lead, trace_word(trace, trace->facts[i].value), width);
 }
 
-static void add_head(const struct trace *trace, const struct advice *advice, const char *title,
-                     int width, struct text *out)
+static void add_title(const struct trace *trace, const char *title, int width, struct text *out)
 {
-    static const char *const by[] = {"", "by the kernels that repeat", "by the ops that repeat",
-                                     "as the program marked them"};
-    const struct steps *steps = &advice->steps;
     const char *gpu = trace_fact(trace, "gpu");
     struct text line = {0};
     text_add(&line, title);
     if (gpu)
         text_printf(&line, ", %s", gpu);
     wrap_add(out, "", text_of(&line), width);
-    text_clear(&line);
+    text_free(&line);
+}
+
+static void add_head(const struct trace *trace, const struct advice *advice, int width,
+                     struct text *out)
+{
+    static const char *const by[] = {"", "by the kernels that repeat", "by the ops that repeat",
+                                     "as the program marked them"};
+    const struct steps *steps = &advice->steps;
+    struct text line = {0};
     if (steps->count) {
         text_printf(&line, "%zu steps (%s)", steps->count, by[steps->by]);
         text_add(&line, " of ");
@@ -301,7 +306,14 @@ static enum status add_lines(const struct trace *trace, const struct advice *adv
 enum status traced_text(const struct trace *trace, const struct advice *advice, const char *title,
                         int width, struct text *out)
 {
-    add_head(trace, advice, title, width, out);
+    add_title(trace, title, width, out);
+    return traced_parts(trace, advice, width, out);
+}
+
+enum status traced_parts(const struct trace *trace, const struct advice *advice, int width,
+                         struct text *out)
+{
+    add_head(trace, advice, width, out);
     text_add(out, "\n");
     TRY(traced_budget(advice, width, out));
     if (advice->steps.gpu >= 0) {

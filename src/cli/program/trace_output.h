@@ -12,6 +12,9 @@ const char *traced_title(const struct trace *trace, const char *path);
 /* Budget, classic figures, kernels, lines. */
 enum status traced_text(const struct trace *trace, const struct advice *advice, const char *title,
                         int width, struct text *out);
+/* The same without its title. */
+enum status traced_parts(const struct trace *trace, const struct advice *advice, int width,
+                         struct text *out);
 /* Findings, or why there are none. */
 enum status advised_text(const struct trace *trace, const struct advice *advice, const char *title,
                          int width, struct text *out);

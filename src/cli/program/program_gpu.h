@@ -1,0 +1,22 @@
+/* program_gpu.h: what a watched program did with its GPU: its part of the report, and the time of a
+ * step that nobody watched. */
+#ifndef PRONY_CLI_PROGRAM_PROGRAM_GPU_H
+#define PRONY_CLI_PROGRAM_PROGRAM_GPU_H
+
+#include "advise/advise.h"
+#include "base/json.h"
+#include "watch/watching.h"
+
+/* Adds the facts unwatched_ns: of a program without steps on a GPU the whole run's time, else that
+ * of a step. */
+enum status program_unwatched(const struct running_end *unwatched, const struct watched *watched,
+                              struct trace *trace);
+
+/* Budget, figures, kernels and lines, where the program ran kernels. */
+enum status program_gpu_text(const struct trace *trace, const struct advice *advice, int width,
+                             struct text *out);
+/* The member "gpu" of an object. */
+void program_gpu_json(const struct gpu_seen *gpu, const struct advice *advice,
+                      struct json_writer *json);
+
+#endif
