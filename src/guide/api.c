@@ -77,6 +77,9 @@ static const struct endpoint endpoints[] = {
     {"/api/overview", endpoint_overview, {0}, FILTERS, false, LASTS},
     {"/api/answers", endpoint_answers, {0}, FILTERS, false, LASTS},
     {"/api/answer/", endpoint_answer, {0}, FILTERS, REST, LASTS},
+    {"/api/profiles", endpoint_profiles, {0}, false, false, LASTS},
+    {"/api/profile/", endpoint_profile, {0}, false, REST, LASTS},
+    {"/api/timeline/", endpoint_timeline, {"from", "to", "most"}, false, REST, LASTS},
     {"/api/live", endpoint_live, {"after"}, false, false, false}, /* who runs changes by itself */
 };
 

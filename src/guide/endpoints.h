@@ -3,6 +3,7 @@
 #define PRONY_GUIDE_ENDPOINTS_H
 
 #include "guide/call.h"
+#include "record/profile_line.h"
 
 enum status endpoint_axes(struct call *call);
 enum status endpoint_glossary(struct call *call);
@@ -20,6 +21,14 @@ enum status endpoint_network(struct call *call);
 enum status endpoint_overview(struct call *call);
 enum status endpoint_answers(struct call *call);
 enum status endpoint_answer(struct call *call);
+enum status endpoint_profiles(struct call *call);
+enum status endpoint_profile(struct call *call);
+enum status endpoint_timeline(struct call *call);
 enum status endpoint_live(struct call *call);
+
+/* The profile whose number is the rest of the path; else the answer is 400 or 404. It lives in the
+ * call's arena. */
+enum status call_profile(struct call *call, int64_t *id, struct record *record,
+                         struct profile_line *profile);
 
 #endif

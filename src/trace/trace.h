@@ -138,6 +138,10 @@ enum status trace_calls(const struct trace *trace, uint32_t **out);
 uint32_t trace_user_site(const struct trace *trace, uint32_t site);
 /* Adds "train.py:58"; a frame without a line is its function. */
 void trace_add_line(const struct trace *trace, uint32_t site, struct text *out);
+/* A name of C++ as people write it, without arguments: "at::native::vectorized_kernel". */
+void trace_add_name(const char *name, struct text *out);
+/* What a thread or stream is called: "train.py, thread 7", "GPU 0, stream 13". */
+void trace_add_lane(const struct trace *trace, const struct lane *lane, struct text *out);
 
 /* Reads a trace from a file, packed by gzip or not; its content says which format it is. */
 enum status trace_read(const char *path, struct trace *trace);

@@ -21,7 +21,7 @@ agent      base
 watch      agent trace bench base
 advise     watch trace record base
 finding    store record base
-guide      finding store record base
+guide      finding advise store trace record base
 cli        *
 '
 

@@ -26,6 +26,26 @@ static enum status fill(struct store *store)
     return STATUS_OK;
 }
 
+static enum status add_line(void *context, const struct record *record, const char *line,
+                            size_t length)
+{
+    return store_add(context, line, length, record, NULL, NULL);
+}
+
+/* A profile with a timeline, and a proof: records 5 and 6. */
+static enum status fill_profile(struct store *store)
+{
+    static const char lines[] =
+        "{\"prony\":1,\"kind\":\"profile\",\"profile\":{\"title\":\"a\",\"command\":\"a\","
+        "\"budget\":{\"window_ns\":9,\"compute\":9},"
+        "\"findings\":[{\"rule\":\"R1\",\"title\":\"b\",\"gain\":2}],"
+        "\"trace\":\"prony trace 1\\ntext\\tmain\\nlane\\tthread\\t0\\t1\\t4\\t0\\n"
+        "op\\t0\\t100\\t600\\t1\\nop\\t0\\t100\\t200\\t1\\n\"}}\n"
+        "{\"prony\":1,\"kind\":\"proof\",\"proof\":{\"rule\":\"R1\",\"command\":\"a\","
+        "\"expected\":2,\"measured\":2,\"rounds\":8,\"verdict\":\"faster\"}}\n";
+    return record_read_all("lines", lines, sizeof lines - 1, add_line, store);
+}
+
 static struct api *open_once(void)
 {
     static struct api *api;
@@ -34,7 +54,8 @@ static struct api *open_once(void)
     if (api)
         return api;
     if (mkstemp(path) < 0 || store_open(path, STORE_WRITE, &store) != STATUS_OK ||
-        fill(store) != STATUS_OK || api_open(path, &api) != STATUS_OK)
+        fill(store) != STATUS_OK || fill_profile(store) != STATUS_OK ||
+        api_open(path, &api) != STATUS_OK)
         abort();
     store_close(store);
     return api;

@@ -84,7 +84,22 @@ static bool start(void)
         "{\"ceiling\":\"update\",\"isa\":\"avx2\",\"threads\":1,\"pages\":\"2m\",\"set_bytes\":16384,"
         "\"per_s\":3e10}]}}\n"
         "{\"prony\":1,\"kind\":\"network\",\"network\":{\"model\":\"net\",\"phase\":\"training\","
-        "\"batch\":1,\"backend\":null,\"parameters\":62,\"ops\":[]}}\n";
+        "\"batch\":1,\"backend\":null,\"parameters\":62,\"ops\":[]}}\n"
+        "{\"prony\":1,\"kind\":\"profile\",\"profile\":{\"title\":\"train\",\"command\":\"train -x\","
+        "\"steps\":2,\"step_ns\":500,\"budget\":{\"window_ns\":1000,\"compute\":900,"
+        "\"host code\":100},\"findings\":[{\"rule\":\"R10\",\"title\":\"spin\",\"gain\":2}],"
+        "\"flame\":{\"of\":\"ops\",\"names\":[\"\",\"main\"],\"nodes\":[[0,0,0,0],[0,1,0,9]]},"
+        "\"trace\":\"prony trace 1\\ntext\\tmain\\ntext\\tgemm\\ntext\\ta.py\\nsite\\t3\\t1\\t7\\t0\\n"
+        "lane\\tthread\\t0\\t1\\t4\\t0\\nop\\t0\\t100\\t600\\t2\\t1\\nop\\t0\\t100\\t200\\t1\\n\"},"
+        "\"at\":\"2026-11-15T10:03:58Z\"}\n"
+        "{\"prony\":1,\"kind\":\"profile\",\"profile\":{\"title\":\"torn\","
+        "\"budget\":{\"window_ns\":0},\"trace\":\"prony trace 1\\nop\\t9\\n\"}}\n"
+        "{\"prony\":1,\"kind\":\"proof\",\"proof\":{\"rule\":\"R10\",\"command\":\"train -x\","
+        "\"change\":\"ONE=1\",\"expected\":2,\"low\":1.5,\"high\":3,\"measured\":2.5,"
+        "\"measured_low\":2.4,\"measured_high\":2.6,\"rounds\":8,\"verdict\":\"faster\"}}\n"
+        "{\"prony\":1,\"kind\":\"proof\",\"proof\":{\"rule\":\"R10\",\"command\":\"other\","
+        "\"expected\":2,\"low\":1.5,\"high\":3,\"measured\":1,\"measured_low\":0.9,"
+        "\"measured_high\":1.1,\"rounds\":8,\"verdict\":\"same\"}}\n";
     struct store *store;
     if (api)
         return true;
@@ -275,6 +290,85 @@ TEST(records_of_a_point)
                      "prony bench net --backend simd --batch 8 --threads 2");
     CHECK(text_starts(json_text(record, "label", ""), "net training, batch 8"));
     CHECK_EQUAL_INT(json_get(json_get(record, "record"), "samples_ns")->count, 7);
+}
+
+static const struct json *rule_of(const struct json *answer, const char *id)
+{
+    const struct json *rule = item(json_get(answer, "rules"), 0);
+    while (rule && strcmp(json_text(rule, "rule", ""), id) != 0)
+        rule = rule->next;
+    return rule;
+}
+
+TEST(profiles_that_were_kept)
+{
+    if (!start())
+        return;
+    const struct json *answer = get("/api/profiles", 200);
+    const struct json *torn = item(json_get(answer, "profiles"), 0);
+    const struct json *train = item(json_get(answer, "profiles"), 1);
+    CHECK_EQUAL_TEXT(json_text(torn, "title", ""), "torn"); /* the newest first */
+    CHECK_EQUAL_TEXT(json_text(train, "title", ""), "train");
+    CHECK_EQUAL_INT(json_int(json_get(train, "budget"), "compute", 0), 900);
+    CHECK_EQUAL_INT(json_int(train, "findings", 0), 1);
+    CHECK_EQUAL_TEXT(json_text(json_get(train, "first"), "rule", ""), "R10");
+    CHECK(json_get(train, "flame") == NULL);
+    const struct json *rule = rule_of(answer, "R10");
+    CHECK_EQUAL_INT(json_int(rule, "proofs", 0), 2);
+    CHECK_EQUAL_INT(json_int(rule, "faster", 0), 1);
+    CHECK_EQUAL_INT(json_int(rule, "held", 0), 1);
+    CHECK_EQUAL_INT(json_int(rule_of(answer, "R1"), "proofs", -1), 0);
+}
+
+/* Its number: records of other kinds come before and after. */
+static int64_t profile_id(size_t index)
+{
+    return json_int(item(json_get(get("/api/profiles", 200), "profiles"), index), "id", 0);
+}
+
+TEST(one_profile_with_its_proofs)
+{
+    char path_of[64];
+    if (!start())
+        return;
+    snprintf(path_of, sizeof path_of, "/api/profile/%lld", (long long)profile_id(1));
+    const struct json *profile = get(path_of, 200);
+    const struct json *proofs = json_get(item(json_get(profile, "findings"), 0), "proofs");
+    CHECK_EQUAL_INT(proofs->count, 1); /* the other is of another program */
+    CHECK_NEAR(json_real(item(proofs, 0), "measured", 0), 2.5, 1e-9);
+    CHECK(json_bool(item(proofs, 0), "held", false));
+    CHECK_EQUAL_INT(json_get(json_get(profile, "flame"), "nodes")->count, 2);
+    CHECK(json_get(profile, "trace") == NULL);
+    get("/api/profile/1", 404);
+    get("/api/profile/999", 404);
+    get("/api/profile/x", 400);
+    get("/api/profile/", 400);
+}
+
+TEST(a_timeline_of_blocks)
+{
+    char path_of[64];
+    if (!start())
+        return;
+    snprintf(path_of, sizeof path_of, "/api/timeline/%lld", (long long)profile_id(1));
+    const struct json *timeline = get(path_of, 200);
+    CHECK_EQUAL_INT(json_int(timeline, "end", 0), 600);
+    const struct json *block = item(json_get(timeline, "blocks"), 1);
+    static const int64_t wanted[] = {0, 1, 100, 200, 2, 6, 1, -1};
+    for (size_t i = 0; i < 8; i++)
+        CHECK_EQUAL_INT(item(block, i) ? item(block, i)->integer : -99, wanted[i]);
+    CHECK_EQUAL_TEXT(item(json_get(timeline, "names"), 0)->string, "gemm");
+    CHECK_EQUAL_TEXT(item(json_get(timeline, "names"), 1)->string, "a.py:7");
+    CHECK_EQUAL_TEXT(json_text(item(json_get(timeline, "lanes"), 0), "name", ""), "thread 4");
+    char part[128];
+    snprintf(part, sizeof part, "%s?from=400&to=600&most=400", path_of);
+    CHECK_EQUAL_INT(json_get(get(part, 200), "blocks")->count, 1);
+    snprintf(part, sizeof part, "%s?most=10", path_of);
+    get(part, 400);
+    snprintf(part, sizeof part, "%s?from=-1", path_of);
+    get(part, 400);
+    snprintf(path_of, sizeof path_of, "/api/timeline/%lld", (long long)profile_id(0));
+    get(path_of, 404); /* its trace is torn */
 }
 
 TEST(answers_questions)

@@ -25,7 +25,7 @@ static void put_name(struct json_writer *json, const struct trace *trace, uint32
     if (number[text])
         return;
     number[text] = ++*count;
-    traced_add_name(trace_word(trace, text), &name);
+    trace_add_name(trace_word(trace, text), &name);
     wrap_add_cut(&cut, text_of(&name), 160);
     json_add_text(json, text_of(&cut));
     json->text->failed |= name.failed || cut.failed;

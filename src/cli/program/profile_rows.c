@@ -1,7 +1,7 @@
 /* profile_rows.c: see profile_rows.h. */
 #include "cli/program/profile_rows.h"
 
-#include "cli/program/trace_output.h"
+#include "trace/trace.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ static enum status add_rows(struct arena *arena, const struct json *list, double
     for (const struct json *one = list ? list->first : NULL; one; one = one->next) {
         const char *kept;
         struct text name = {0};
-        traced_add_name(json_text(one, "name", ""), &name);
+        trace_add_name(json_text(one, "name", ""), &name);
         kept = arena_text(arena, name.length ? text_of(&name) : "without a name");
         text_free(&name);
         NEED(kept);

@@ -4,7 +4,6 @@
 #include "cli/table/show_table.h"
 #include "cli/table/wrap.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,36 +14,6 @@ const char *traced_title(const struct trace *trace, const char *path)
 {
     const char *command = trace_fact(trace, "command");
     return command ? command : path;
-}
-
-/* The nested name at the start of a mangled one: _ZN2at6native6kernelI… */
-void traced_add_name(const char *name, struct text *out)
-{
-    const char *at = name;
-    size_t before = out->length;
-    if (!strncmp(at, "_ZN", 3))
-        at += 3;
-    else if (!strncmp(at, "_Z", 2))
-        at += 2;
-    else {
-        text_add(out, name);
-        return;
-    }
-    while (isdigit((unsigned char)*at)) {
-        size_t length = 0;
-        while (isdigit((unsigned char)*at) && length < 1000)
-            length = 10 * length + (size_t)(*at++ - '0');
-        if (!length || strnlen(at, length) < length)
-            break;
-        if (strncmp(at, "_GLOBAL__N_", 11) != 0) {
-            if (out->length > before)
-                text_add(out, "::");
-            text_add_bytes(out, at, length);
-        }
-        at += length;
-    }
-    if (out->length == before)
-        text_add(out, name);
 }
 
 /* ---- the head -------------------------------------------------------------------------------- */
@@ -251,7 +220,7 @@ static enum status add_kernels(const struct trace *trace, const struct advice *a
     show_table_column(&table, "share", SHOW_RIGHT, SHOW_ALWAYS, 0);
     for (size_t i = 0; i < count; i++) {
         struct text name = {0}, cut = {0}, each = {0}, time = {0}, share = {0};
-        traced_add_name(trace_word(trace, kernels[i].name), &name);
+        trace_add_name(trace_word(trace, kernels[i].name), &name);
         wrap_add_cut(&cut, *text_of(&name) ? text_of(&name) : "without a name",
                      (size_t)(width > 70 ? width - 35 : 35));
         text_printf(&each, "%.3g", per_step(advice, (double)kernels[i].count));

@@ -31,7 +31,4 @@ enum status traced_json_members(struct json_writer *json, const struct trace *tr
 enum status traced_json(const struct trace *trace, const struct advice *advice, const char *title,
                         struct text *out);
 
-/* A name of C++ as people write it, without arguments: "at::native::vectorized_kernel". */
-void traced_add_name(const char *name, struct text *out);
-
 #endif
