@@ -40,6 +40,7 @@ static struct python_place python;
 static void *(*python_this_thread)(void); /* NULL: no Python, or one that is not known */
 static _Atomic uint32_t python_walks;     /* that were checked by the system */
 static _Atomic uint64_t python_main;      /* the state of the main thread */
+static bool waits[3][FUNCTIONS];
 static uint32_t names[3][FUNCTIONS];      /* texts of calls, by domain and number */
 static _Atomic uint8_t devices[CONTEXTS]; /* 1 + the GPU of a context */
 static _Atomic bool named[GPUS];
@@ -167,10 +168,14 @@ static void write_event(struct gpu_desk *desk, const struct cupti_event *event)
 static void write_record(struct gpu_desk *desk, const void *record)
 {
     const struct cupti_memcpy_peer *peer = record;
+    const struct cupti_kernel *kernel = record;
     uint32_t kind;
     memcpy(&kind, record, sizeof kind);
     switch (kind) {
-    case CUPTI_KERNEL: write_kernel(desk, record); break;
+    case CUPTI_KERNEL:
+        if (kernel->end) /* else the program ended before it */
+            write_kernel(desk, kernel);
+        break;
     case CUPTI_MEMCPY: {
         const struct cupti_memcpy *copy = record;
         write_copy(desk, copy, copy->correlation);
@@ -370,7 +375,8 @@ static uint64_t bytes_of(const struct cupti_call *call)
     return words[1];
 }
 
-/* Those that are full come by themselves, the others when they are asked for. */
+/* Buffers that are full come by themselves, others when they are asked for: after a wait, when
+ * nothing is under way. */
 static void flush_now_and_then(uint64_t time_ns)
 {
     static _Atomic uint64_t last_ns;
@@ -405,7 +411,8 @@ static void on_call(void *user, uint32_t domain, uint32_t function, const void *
                                       .name = names[domain][function],
                                       .stack = desk->stack,
                                       .place = desk->thread});
-    flush_now_and_then(end_ns);
+    if (waits[domain][function])
+        flush_now_and_then(end_ns);
 }
 
 static void enable_calls(struct gpu_desk *desk, void *subscriber)
@@ -416,6 +423,7 @@ static void enable_calls(struct gpu_desk *desk, void *subscriber)
             if (cupti.GetCallbackName(domain, function, &name) != CUPTI_OK || !name ||
                 !matters(name))
                 continue;
+            waits[domain][function] = strstr(name, "Synchronize") != NULL;
             names[domain][function] = gpu_write_text(desk, name, plain_length(name));
             cupti.EnableCallback(1, subscriber, domain, function);
         }

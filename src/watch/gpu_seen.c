@@ -33,7 +33,7 @@ struct gpu_reader {
     size_t blocks;
     struct trace *trace; /* NULL: only counts */
     struct gpu_seen *seen;
-    int64_t kernel_ns;
+    double kernel_ns;
     bool counting;           /* in the last pass: what does not fit is counted once */
     uint32_t *texts, *sites; /* by number, those of the trace; 0: not known */
     struct moments calls, events;
@@ -243,7 +243,7 @@ static void count_span(struct gpu_reader *reader, const struct gpu_span *span)
     seen->fills += span->record.kind == GPU_FILL;
     seen->calls += span->record.kind == GPU_CALL;
     if (span->record.kind == GPU_KERNEL)
-        reader->kernel_ns += (int64_t)(span->end_ns - span->start_ns);
+        reader->kernel_ns += (double)(span->end_ns - span->start_ns);
 }
 
 static enum status take_span(struct gpu_reader *reader, const struct gpu_record *record)
@@ -340,7 +340,7 @@ static enum status read_head(struct gpu_reader *reader)
     return STATUS_OK;
 }
 
-static enum status read_opened(struct gpu_reader *reader, int64_t *kernel_ns)
+static enum status read_opened(struct gpu_reader *reader, double *kernel_ns)
 {
     TRY(read_head(reader));
     if (reader->trace) {
@@ -359,7 +359,7 @@ static enum status read_opened(struct gpu_reader *reader, int64_t *kernel_ns)
 }
 
 static enum status read_file(const char *path, struct trace *trace, struct gpu_seen *seen,
-                             int64_t *kernel_ns)
+                             double *kernel_ns)
 {
     struct gpu_reader reader = {.path = path, .trace = trace, .seen = seen};
     *seen = (struct gpu_seen){.processes = 1};
@@ -377,7 +377,7 @@ static enum status read_file(const char *path, struct trace *trace, struct gpu_s
 
 enum status gpu_file_read(const char *path, struct trace *trace, struct gpu_seen *seen)
 {
-    int64_t kernel_ns;
+    double kernel_ns;
     return read_file(path, trace, seen, &kernel_ns);
 }
 
@@ -393,7 +393,7 @@ static enum status add_facts(const struct gpu_seen *seen, struct trace *trace)
 enum status gpu_seen_read(const char *folder, struct trace *trace, struct gpu_seen *seen)
 {
     char path[PATH_MAX], longest[PATH_MAX] = "", reason[GPU_REASON] = "";
-    int64_t most_ns = -1;
+    double most_ns = -1;
     size_t processes = 0, computed = 0;
     *seen = (struct gpu_seen){0};
     DIR *files = opendir(folder);
@@ -401,7 +401,7 @@ enum status gpu_seen_read(const char *folder, struct trace *trace, struct gpu_se
         return STATUS_OK;
     for (struct dirent *entry; (entry = readdir(files)) != NULL;) {
         struct gpu_seen one;
-        int64_t kernel_ns = 0;
+        double kernel_ns = 0;
         if (!text_starts(entry->d_name, GPU_PREFIX))
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);

@@ -5,6 +5,7 @@
 Prints a row for each and what does not hold; its status is 1 then."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.path.join(HERE, "watched.py")
 SECONDS = "0.7"
+LONGEST = 140  # seconds in all
 # The way, its first finding ("": none, None: any), and what it stands for.
 TORCH = {
     "pageable": "R1",
@@ -52,8 +54,17 @@ class Watch:
         self.prony, self.folder, self.failed, self.details = prony, folder, [], []
         self.reference = {}
 
-    def run(self, words, limit=90):
-        return subprocess.run(words, capture_output=True, text=True, timeout=limit)
+    def run(self, words, limit=60):
+        """Ends all that it started, should it take too long."""
+        child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                 start_new_session=True)
+        try:
+            out, errors = child.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+            raise
+        return subprocess.CompletedProcess(words, child.returncode, out, errors)
 
     def expect(self, way, what, held, found):
         if not held:
@@ -143,7 +154,7 @@ class Watch:
 
     def whole(self, way):
         """Both runs, as people call it: the time of a step that nobody watched."""
-        done = self.run([self.prony, "advise", "--json", "--", sys.executable, PROGRAM, way, "2"])
+        done = self.run([self.prony, "advise", "--json", "--", sys.executable, PROGRAM, way, "3"])
         advice, truth = read(done.stdout), self.reference.get(way, {}).get("step_us")
         if not advice or not truth:
             self.failed.append("%s: no advice: %s" % (way, done.stderr[-400:]))
@@ -163,6 +174,9 @@ def main():
     print(" ".join(key.rjust(max(len(key), 16 if key == "way" else 6)) for key in COLUMNS))
     for way, wanted in list(TORCH.items()) + list(OTHERS.items()):
         if chosen and way not in chosen:
+            continue
+        if time.time() - begin > LONGEST:
+            watch.failed.append(way + ": there was no time left for it")
             continue
         try:
             watch.one(way, wanted)

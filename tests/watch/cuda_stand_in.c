@@ -5,6 +5,7 @@
 #include "agent/cupti_part.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -237,6 +238,27 @@ SHOWN void stand_allocate(uint64_t bytes)
     correlation++;
     tell(ALLOCATE, CUPTI_ENTER, parameters);
     tell(ALLOCATE, !CUPTI_ENTER, parameters);
+}
+
+/* In a thread that Python knows nothing of, as that which computes gradients. */
+struct launch {
+    const char *name;
+    uint64_t ns;
+};
+
+static void *launch_here(void *launch)
+{
+    const struct launch *asked = launch;
+    stand_launch(asked->name, asked->ns);
+    return NULL;
+}
+
+SHOWN void stand_launch_elsewhere(const char *name, uint64_t ns)
+{
+    struct launch launch = {name, ns};
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, launch_here, &launch) == 0)
+        pthread_join(thread, NULL);
 }
 
 /* One that nobody asked to hear of. */
