@@ -60,7 +60,7 @@ static __device__ struct layer_bits bits_of(const struct answer_net *net, int un
 
 /* From the unit's input to its last output. Units that are not there are 0. */
 template <int WIDTH>
-static __device__ float ascend(int layers, const float *weights, struct layer_bits bits, float x)
+static __device__ float forward(int layers, const float *weights, struct layer_bits bits, float x)
 {
     weights += threadIdx.x % WIDTH;
     for (int l = 0; l < layers; l++, weights += ANSWER_LAYER(WIDTH)) {
@@ -98,7 +98,7 @@ static __global__ void __launch_bounds__(STAYS ? 32 * WATCHERS : (int)FETCHERS_M
         if (threadIdx.x >= 32)
             return;
         const uint32_t number = __shfl_sync(~0u, note_number(note), 0);
-        const float y = ascend<WIDTH>(net.layers, weights, bits, __uint_as_float((uint32_t)note));
+        const float y = forward<WIDTH>(net.layers, weights, bits, __uint_as_float((uint32_t)note));
         if (answers)
             note_put(net.mail.answer(first) + output, y, number);
         return;
@@ -112,7 +112,7 @@ static __global__ void __launch_bounds__(STAYS ? 32 * WATCHERS : (int)FETCHERS_M
             if (lane == 0)
                 found = atomicCAS(&next, number, number + 1);
             const float y =
-                ascend<WIDTH>(net.layers, weights, bits, __uint_as_float((uint32_t)note));
+                forward<WIDTH>(net.layers, weights, bits, __uint_as_float((uint32_t)note));
             if (__shfl_sync(~0u, found, 0) == number && answers)
                 note_put(net.mail.answer(number) + output, y, number);
         }

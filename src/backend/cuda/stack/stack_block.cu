@@ -344,21 +344,12 @@ static __global__ void __launch_bounds__(BLOCK_THREADS_MOST)
         stack_end(&step, steps);
 }
 
-template <int LAYERS> static void *block_kernel_for(enum activation hidden, enum activation last)
-{
-    enum { SIGMOID = ACTIVATION_SIGMOID, NONE = ACTIVATION_NONE };
-    enum { TANH = ACTIVATION_TANH, RELU = ACTIVATION_RELU };
-    if (hidden == ACTIVATION_SIGMOID && last == ACTIVATION_SIGMOID)
-        return (void *)stack_block<block_kind<8, LAYERS, SIGMOID, SIGMOID>, true>;
-    if (last != ACTIVATION_NONE)
-        return NULL;
-    switch (hidden) {
-    case ACTIVATION_SIGMOID: return (void *)stack_block<block_kind<8, LAYERS, SIGMOID, NONE>, true>;
-    case ACTIVATION_RELU: return (void *)stack_block<block_kind<8, LAYERS, RELU, NONE>, true>;
-    case ACTIVATION_TANH: return (void *)stack_block<block_kind<8, LAYERS, TANH, NONE>, true>;
-    default: return NULL;
+struct block_kernels {
+    template <int LAYERS, int HIDDEN, int LAST> static void *kernel()
+    {
+        return (void *)stack_block<block_kind<8, LAYERS, HIDDEN, LAST>, true>;
     }
-}
+};
 
 template <int WIDTH, bool SOFTMAX>
 using any_kind = block_kind<WIDTH, 0, AS_IT_COMES, AS_IT_COMES, SOFTMAX>;
@@ -375,22 +366,13 @@ template <bool PLAIN, bool SOFTMAX> static void *block_kernel_of(int32_t width)
 /* The usual shapes of narrow networks, trained by sgd or asked, have kernels of their own. */
 static void *block_kernel(const struct block_net *net)
 {
-    const int32_t layers = net->step.layers;
-    const enum activation hidden = net->layer[0].function, last = net->layer[layers - 1].function;
-    void *own = NULL;
-    bool alike = net->layout.width == 8;
     if (net->rule.kind != OP_COUNT)
         return block_kernel_of<false, false>(net->layout.width);
     if (net->probabilities)
         return block_kernel_of<true, true>(net->layout.width);
-    for (int32_t l = 0; l < layers - 1; l++)
-        alike = alike && net->layer[l].function == hidden;
-    if (alike)
-        own = layers == 2   ? block_kernel_for<2>(hidden, last)
-              : layers == 3 ? block_kernel_for<3>(hidden, last)
-              : layers == 4 ? block_kernel_for<4>(hidden, last)
-                            : NULL;
-    return own ? own : block_kernel_of<true, false>(net->layout.width);
+    void *usual =
+        net->layout.width == 8 ? usual_kernel<block_kernels>(net->layer, net->step.layers) : NULL;
+    return usual ? usual : block_kernel_of<true, false>(net->layout.width);
 }
 
 void block_prepare(struct stack *stack, const struct dense_stack *dense,

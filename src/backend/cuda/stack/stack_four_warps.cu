@@ -182,7 +182,7 @@ template <typename Kind> struct team_lane {
     float y[LAYERS];             /* the unit's outputs */
 
     __device__ void begin();
-    __device__ float ascend(float x);
+    __device__ float forward(float x);
     __device__ void backward(float gradient);
 };
 
@@ -204,7 +204,7 @@ template <typename Kind> __device__ void team_lane<Kind>::begin()
 }
 
 /* What the backward pass needs is asked for when the first layer has what it needs. */
-template <typename Kind> __device__ float team_lane<Kind>::ascend(float x)
+template <typename Kind> __device__ float team_lane<Kind>::forward(float x)
 {
     float bias[LAYERS];
 #pragma unroll
@@ -301,7 +301,7 @@ static __global__ void __launch_bounds__(TEAM)
             const struct sample next = source.fetch(next_row);
             place = source.after(place);
             next_row = source.row(place);
-            const float y = lane.ascend(now.x);
+            const float y = lane.forward(now.x);
             if (answers && there && lane.unit < out) {
                 answers[(uint64_t)now.row * (unsigned)out + (unsigned)lane.unit] =
                     __float_as_uint(y);
@@ -336,36 +336,21 @@ static __global__ void __launch_bounds__(TEAM)
         stack_end(&step, steps);
 }
 
-template <int LAYERS, bool PLAIN>
-static void *team_kernel_of(enum activation hidden, enum activation last)
-{
-    enum { SIGMOID = ACTIVATION_SIGMOID, NONE = ACTIVATION_NONE };
-    if (last == ACTIVATION_SIGMOID)
-        return (void *)stack_four_warps<block_kind<UNITS, LAYERS, SIGMOID, SIGMOID>, PLAIN>;
-    switch (hidden) {
-    case ACTIVATION_SIGMOID:
-        return (void *)stack_four_warps<block_kind<UNITS, LAYERS, SIGMOID, NONE>, PLAIN>;
-    case ACTIVATION_TANH:
-        return (void *)stack_four_warps<block_kind<UNITS, LAYERS, ACTIVATION_TANH, NONE>, PLAIN>;
-    default:
-        return (void *)stack_four_warps<block_kind<UNITS, LAYERS, ACTIVATION_RELU, NONE>, PLAIN>;
+template <bool PLAIN> struct team_kernels {
+    template <int LAYERS, int HIDDEN, int LAST> static void *kernel()
+    {
+        return (void *)stack_four_warps<block_kind<UNITS, LAYERS, HIDDEN, LAST>, PLAIN>;
     }
-}
-
-template <bool PLAIN> static void *team_kernel(const struct block_net *net)
-{
-    const int32_t layers = net->step.layers;
-    const enum activation hidden = net->layer[0].function, last = net->layer[layers - 1].function;
-    return layers == 2   ? team_kernel_of<2, PLAIN>(hidden, last)
-           : layers == 3 ? team_kernel_of<3, PLAIN>(hidden, last)
-                         : team_kernel_of<4, PLAIN>(hidden, last);
-}
+};
 
 static cudaError_t launch(struct stack *stack, int64_t steps, cudaStream_t stream)
 {
     struct block_net *net = (struct block_net *)stack->net;
     void *arguments[] = {net, &steps};
-    void *kernel = net->rule.kind == OP_COUNT ? team_kernel<true>(net) : team_kernel<false>(net);
+    const auto usual = net->rule.kind == OP_COUNT
+                           ? usual_kernel<team_kernels<true>, struct learnt_layer>
+                           : usual_kernel<team_kernels<false>, struct learnt_layer>;
+    void *kernel = usual(net->layer, net->step.layers);
     return cudaLaunchKernel(kernel, dim3(1), dim3(TEAM), arguments, 0, stream);
 }
 

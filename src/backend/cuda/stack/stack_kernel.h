@@ -161,4 +161,34 @@ static inline __device__ void stack_end(const struct stack_step *step, int64_t s
     }
 }
 
+/* The kernel that is compiled for a network's kind: its layers, the activation of all but the last,
+ * and the last one's. Of::kernel<LAYERS, HIDDEN, LAST>() is it. NULL: there is none. */
+template <typename Of, int LAYERS>
+static void *usual_kernel_of(enum activation hidden, enum activation last)
+{
+    enum { SIGMOID = ACTIVATION_SIGMOID, NONE = ACTIVATION_NONE };
+    if (hidden == ACTIVATION_SIGMOID && last == ACTIVATION_SIGMOID)
+        return Of::template kernel<LAYERS, SIGMOID, SIGMOID>();
+    if (last != ACTIVATION_NONE)
+        return NULL;
+    switch (hidden) {
+    case ACTIVATION_SIGMOID: return Of::template kernel<LAYERS, SIGMOID, NONE>();
+    case ACTIVATION_RELU: return Of::template kernel<LAYERS, ACTIVATION_RELU, NONE>();
+    case ACTIVATION_TANH: return Of::template kernel<LAYERS, ACTIVATION_TANH, NONE>();
+    default: return NULL;
+    }
+}
+
+template <typename Of, typename Layer> static void *usual_kernel(const Layer *layer, int32_t layers)
+{
+    const enum activation hidden = layer[0].function, last = layer[layers - 1].function;
+    for (int32_t l = 0; l < layers - 1; l++)
+        if (layer[l].function != hidden)
+            return NULL;
+    return layers == 2   ? usual_kernel_of<Of, 2>(hidden, last)
+           : layers == 3 ? usual_kernel_of<Of, 3>(hidden, last)
+           : layers == 4 ? usual_kernel_of<Of, 4>(hidden, last)
+                         : NULL;
+}
+
 #endif

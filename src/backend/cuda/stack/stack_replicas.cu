@@ -396,22 +396,12 @@ static __global__ void __launch_bounds__(REPLICAS_THREADS, 1)
     }
 }
 
-template <int LAYERS> static void *replicas_kernel_for(enum activation hidden, enum activation last)
-{
-    enum { SIGMOID = ACTIVATION_SIGMOID, NONE = ACTIVATION_NONE };
-    enum { TANH = ACTIVATION_TANH, RELU = ACTIVATION_RELU };
-    if (hidden == ACTIVATION_SIGMOID && last == ACTIVATION_SIGMOID)
-        return (void *)stack_replicas<replicas_kind<2, LAYERS, SIGMOID, SIGMOID>, true>;
-    if (last != ACTIVATION_NONE)
-        return NULL;
-    switch (hidden) {
-    case ACTIVATION_SIGMOID:
-        return (void *)stack_replicas<replicas_kind<2, LAYERS, SIGMOID, NONE>, true>;
-    case ACTIVATION_RELU: return (void *)stack_replicas<replicas_kind<2, LAYERS, RELU, NONE>, true>;
-    case ACTIVATION_TANH: return (void *)stack_replicas<replicas_kind<2, LAYERS, TANH, NONE>, true>;
-    default: return NULL;
+struct replicas_kernels {
+    template <int LAYERS, int HIDDEN, int LAST> static void *kernel()
+    {
+        return (void *)stack_replicas<replicas_kind<2, LAYERS, HIDDEN, LAST>, true>;
     }
-}
+};
 
 template <bool PLAIN> static void *replicas_kernel_of(int32_t quads)
 {
@@ -427,20 +417,12 @@ template <bool PLAIN> static void *replicas_kernel_of(int32_t quads)
 /* The usual shapes of narrow networks, trained by sgd or asked, have kernels of their own. */
 static void *replicas_kernel(const struct replicas_net *net)
 {
-    const int32_t layers = net->step.layers, quads = net->layout.quads;
-    const enum activation hidden = net->layer[0].function, last = net->layer[layers - 1].function;
-    void *own = NULL;
-    bool alike = quads <= 2;
     if (net->rule.kind != OP_COUNT)
-        return replicas_kernel_of<false>(quads);
-    for (int32_t l = 0; l < layers - 1; l++)
-        alike = alike && net->layer[l].function == hidden;
-    if (alike)
-        own = layers == 2   ? replicas_kernel_for<2>(hidden, last)
-              : layers == 3 ? replicas_kernel_for<3>(hidden, last)
-              : layers == 4 ? replicas_kernel_for<4>(hidden, last)
-                            : NULL;
-    return own ? own : replicas_kernel_of<true>(quads);
+        return replicas_kernel_of<false>(net->layout.quads);
+    void *usual = net->layout.quads <= 2
+                      ? usual_kernel<replicas_kernels>(net->layer, net->step.layers)
+                      : NULL;
+    return usual ? usual : replicas_kernel_of<true>(net->layout.quads);
 }
 
 static uint64_t bytes(const struct dense_stack *dense, int32_t batch,

@@ -24,7 +24,7 @@ template <typename Kind> struct warp_lane {
     float y[LAYERS];        /* the unit's outputs */
 
     __device__ void begin();
-    __device__ float ascend(float own);
+    __device__ float forward(float own);
     __device__ void backward(float own, float gradient);
     __device__ void end() const;
 };
@@ -50,7 +50,7 @@ template <typename Kind> __device__ void warp_lane<Kind>::begin()
 }
 
 /* From the unit's own input to its last output. */
-template <typename Kind> __device__ float warp_lane<Kind>::ascend(float own)
+template <typename Kind> __device__ float warp_lane<Kind>::forward(float own)
 {
 #pragma unroll
     for (int l = 0; l < LAYERS; l++) {
@@ -147,7 +147,7 @@ static __global__ void __launch_bounds__(32)
         place = source.after(place);
         next_row = source.row(place);
 
-        const float y = lane.ascend(now.x);
+        const float y = lane.forward(now.x);
         if (answers && (int)threadIdx.x < out) {
             answers[(uint64_t)now.row * (unsigned)out + threadIdx.x] = __float_as_uint(y);
             step.y->written[now.row] = 1;
@@ -175,29 +175,18 @@ static __global__ void __launch_bounds__(32)
         stack_end(&step, steps);
 }
 
-/* As takes_stack_warp has them. */
-template <int LAYERS> static void *warp_kernel_of(enum activation hidden, enum activation last)
-{
-    enum { SIGMOID = ACTIVATION_SIGMOID, NONE = ACTIVATION_NONE };
-    if (last == ACTIVATION_SIGMOID)
-        return (void *)stack_warp<block_kind<UNITS, LAYERS, SIGMOID, SIGMOID>>;
-    switch (hidden) {
-    case ACTIVATION_SIGMOID: return (void *)stack_warp<block_kind<UNITS, LAYERS, SIGMOID, NONE>>;
-    case ACTIVATION_TANH:
-        return (void *)stack_warp<block_kind<UNITS, LAYERS, ACTIVATION_TANH, NONE>>;
-    default: return (void *)stack_warp<block_kind<UNITS, LAYERS, ACTIVATION_RELU, NONE>>;
+struct warp_kernels {
+    template <int LAYERS, int HIDDEN, int LAST> static void *kernel()
+    {
+        return (void *)stack_warp<block_kind<UNITS, LAYERS, HIDDEN, LAST>>;
     }
-}
+};
 
 static cudaError_t launch(struct stack *stack, int64_t steps, cudaStream_t stream)
 {
     struct block_net *net = (struct block_net *)stack->net;
-    const int32_t layers = net->step.layers;
-    const enum activation hidden = net->layer[0].function, last = net->layer[layers - 1].function;
     void *arguments[] = {net, &steps};
-    void *kernel = layers == 2   ? warp_kernel_of<2>(hidden, last)
-                   : layers == 3 ? warp_kernel_of<3>(hidden, last)
-                                 : warp_kernel_of<4>(hidden, last);
+    void *kernel = usual_kernel<warp_kernels>(net->layer, net->step.layers);
     return cudaLaunchKernel(kernel, dim3(1), dim3(32), arguments, 0, stream);
 }
 
