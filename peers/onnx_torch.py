@@ -67,12 +67,13 @@ class At:
 
 
 class Builder:
-    """steps: (function, places of its inputs, places of its outputs, places that are free then)."""
+    """steps: (function, places of its inputs, places of its outputs, places that are free then); keys:
+    of each the value that the node gives first, and its operator."""
 
     def __init__(self, torch, model, feed, outputs, device, real, settings=()):
         self.torch, self.opset, self.device = torch, model.opset, device
         self.reals = {"float32": real}  # what is computed in, in the place of fp32
-        self.values, self.places, self.template, self.steps = {}, {}, [], []
+        self.values, self.places, self.template, self.steps, self.keys = {}, {}, [], [], []
         self.input_places = []
         for name, tensor in model.graph.initializers.items():
             self.values[name] = tensor  # read when it is used
@@ -186,6 +187,7 @@ class Builder:
         if not known:
             sources = [self.source(name) if name else None for name in node.inputs]
             self.steps.append((function, sources, places))
+            self.keys.append((next(filter(None, node.outputs)), node.op))
 
     def choose(self, node, depth):
         """The branch of a known condition takes the node's place."""
@@ -221,8 +223,9 @@ def graphs_of(node):
     return [value for name in node.attributes if isinstance(value := node.get(name), Graph)]
 
 
-def make_module(torch, builder):
-    steps, sources, outputs = builder.steps, builder.input_places, builder.output_places
+def make_module(torch, builder, steps=None):
+    """Steps: those of the builder, or others in their place."""
+    steps, sources, outputs = steps or builder.steps, builder.input_places, builder.output_places
 
     class Opened(torch.nn.Module):
         template = builder.template

@@ -18,6 +18,8 @@ and, where it has reason to,
                                    prony cannot import is refused
     exports = True                 it reads any network as the ONNX file work.export
     restart()                      back to the initial weights, cheaper than by prepare(work)
+    profile(count)                 {"rows": what each layer takes, …} of so many watched iterations, as
+                                   docs/peers.md has it
     libraries()                    ({name: version} of the libraries that it computes with, [handicaps]:
                                    why it does not run as its users run it), once it is prepared
 
@@ -54,6 +56,7 @@ class Work:
         # each iteration is a call, from host memory to host memory; queued: many are waited for at once
         scenario = request.get("scenario", "iterate")
         self.calls, self.queued = scenario not in ("iterate", "offline"), scenario == "queued"
+        self.apart = request.get("apart", False)  # its layers will be watched one by one
         self.onnx = request.get("onnx")  # the user's file: {"file": …, "sizes": …, "batch": …}
         self.export = request.get("export")
         self.inputs = None
@@ -88,7 +91,7 @@ class Work:
 
     def key(self, libraries):
         """What the times of settings depend on: the peer, the machine, the work."""
-        matters = ("phase", "batch", "threads", "backend", "unit", "precision", "scenario", "axes",
+        matters = ("apart", "phase", "batch", "threads", "backend", "unit", "precision", "scenario", "axes",
                    "layers", "loss", "optimiser", "settings", "onnx")
         asked = {name: self.request[name] for name in matters if name in self.request}
         tensors = {} if self.inputs is None else {n: shape for n, (shape, _) in self.weights.items()}
@@ -200,6 +203,14 @@ def limit_threads(count):
     os.environ["OMP_WAIT_POLICY"] = "passive"  # whoever is not being timed must not spin
 
 
+def middle(values):
+    """The mean of the middle half: as deaf to outliers as the median, and finer."""
+    values = sorted(values)
+    quarter = len(values) // 4
+    kept = values[quarter : len(values) - quarter]
+    return sum(kept) / len(kept)
+
+
 WARM_NS = 20_000_000
 
 
@@ -293,6 +304,12 @@ class Server:
         values = [self.peer.parameter(name, i) for name, i in request["samples"]]
         self.restart()  # what was read back may lie in another order than it is trained in
         return {"loss": loss, "values": values}
+
+    def profile(self, request):
+        """Once more, watched: what each layer takes."""
+        if not hasattr(self.peer, "profile"):
+            raise Unsupported("this peer does not tell what its layers take")
+        return self.peer.profile(request["iterations"])
 
     def restart(self):
         self.place = 0

@@ -17,6 +17,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..")]
 from onnx_feeds import Feeds, samples_first
 from onnx_graph import TYPES, Model
 from prony_peer import Unsupported, serve
+from watched import EVENTS_MOST, rows_of
 
 DATA = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
 MODULES = os.path.join(DATA, "prony", "onnxruntime", "node_modules")
@@ -39,6 +40,7 @@ class InPython:
         if provider not in self.onnxruntime.get_available_providers():
             raise Unsupported(f"this onnxruntime has no {provider}")
         self.session = self.onnxruntime.InferenceSession(path, options, providers=[provider])
+        self.opened = path, options, provider
         where, self.bindings, self.calls = ("cuda", 0) if gpu else ("cpu", 0), [], feeds.calls
         for feed in feeds.list:
             binding = self.session.io_binding()
@@ -56,6 +58,17 @@ class InPython:
         for i in range(first * self.calls, (first + count) * self.calls):
             run(bindings[i % len(bindings)])
         self.last = (first + count - 1) * self.calls % len(bindings)
+
+    def watch(self, folder, count):
+        """The same in a session that notes what each node takes."""
+        path, options, provider = self.opened
+        options.enable_profiling, options.profile_file_prefix = True, os.path.join(folder, "notes")
+        options.optimized_model_filepath = os.path.join(folder, "changed.onnx")
+        own = self.session
+        self.session = self.onnxruntime.InferenceSession(path, options, providers=[provider])
+        self.run(0, count)
+        self.session.end_profiling()
+        self.session = own
 
     def outputs(self):
         last = self.bindings[self.last : self.last + self.calls]
@@ -98,6 +111,10 @@ class InNode:
     def run(self, first, count):
         return self.ask(do="run", first=first, count=count)["elapsed_ns"]
 
+    def watch(self, folder, count):
+        self.ask(do="watch", notes=os.path.join(folder, "notes"),
+                 changed=os.path.join(folder, "changed.onnx"), count=count)
+
     def outputs(self):
         return [(y["values"], y["shape"]) for y in self.ask(do="outputs")["calls"]]
 
@@ -129,6 +146,7 @@ class Peer:
         outputs = model.wanted("batch" in work.onnx)
         self.folder = tempfile.TemporaryDirectory(prefix="prony-onnx-")
         path, computes = self.only(model, outputs)
+        self.model, self.work = model, work
         self.feeds = Feeds(model, work)
         work.batches = len(self.feeds.list) // self.feeds.calls
         self.engine = InNode() if "onnxruntime-node" in found else InPython()
@@ -150,6 +168,16 @@ class Peer:
         with open(path, "wb") as file:
             file.write(kept)
         return path, f"{outputs[0]:.40} of {every}"
+
+    def profile(self, count):
+        if self.work.unit == "gpu":
+            raise Unsupported("on a GPU ONNX Runtime notes when a node is launched, not what it takes")
+        with tempfile.TemporaryDirectory(prefix="prony-watch-", dir=self.folder.name) as folder:
+            count = max(2, min(count, EVENTS_MOST // len(self.model.graph.nodes)))
+            self.engine.watch(folder, count + 1)
+            step_ns, rows = rows_of(self.work, self.model, folder, self.feeds.calls, "CPUExecutionProvider")
+        return {"rows": rows, "iterations": count, "step_ns": step_ns,
+                "how": "its own profile, in whole microseconds, rounded down"}
 
     def restart(self):
         pass  # inference leaves the weights as they are

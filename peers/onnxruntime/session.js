@@ -12,13 +12,19 @@ const arrays = {
   int16: Int16Array, uint16: Uint16Array, int32: Int32Array, uint32: Uint32Array, int64: BigInt64Array,
   uint64: BigUint64Array, bool: Uint8Array,
 };
-let session, feeds, calls, outputs, fetches, blank, last;
+let session, opened, feeds, calls, outputs, fetches, blank, last;
 
 function feed(bytes, inputs) {
   return Object.fromEntries(inputs.map(({ name, type, shape, at, bytes: length }) => {
     const own = bytes.buffer.slice(bytes.byteOffset + at, bytes.byteOffset + at + length);
     return [name, new Tensor(type, new arrays[type](own), shape)];
   }));
+}
+
+function load(options) {
+  const made = new binding.InferenceSession();
+  made.loadModel(opened.model, options);
+  return made;
 }
 
 // Outputs are written where those of the first call lie, unless their sizes depend on the data.
@@ -43,12 +49,12 @@ const requests = {
   open({ model, data, feeds: every, calls: each, threads, outputs: names }) {
     initOrt();
     if (session) session.dispose();
-    session = new binding.InferenceSession();
-    session.loadModel(model, {
+    opened = { model, options: {
       executionMode: 'sequential', graphOptimizationLevel: 'all',
       intraOpNumThreads: threads, interOpNumThreads: 1,
       extra: { session: { force_spinning_stop: '1' } }, // whoever is not being timed must not spin
-    });
+    } };
+    session = load(opened.options);
     const bytes = fs.readFileSync(data);
     feeds = every.map((inputs) => feed(bytes, inputs));
     calls = each;
@@ -56,6 +62,16 @@ const requests = {
     blank = Object.fromEntries(names.map((name) => [name, null]));
     fetches = session.run(feeds[0], blank, {}); // from now on it writes there
     return { version: process.versions.node };
+  },
+  watch({ notes, changed, count }) { // the same in a session that notes what each node takes
+    const own = session;
+    session = load({ ...opened.options, enableProfiling: true, profileFilePrefix: notes,
+      optimizedModelFilePath: changed });
+    for (let i = 0; i < count * calls; i++) call(feeds[i % feeds.length]);
+    session.endProfiling();
+    session.dispose();
+    session = own;
+    return {};
   },
   run({ first, count }) {
     const start = process.hrtime.bigint();

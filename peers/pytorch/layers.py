@@ -87,7 +87,7 @@ class Builder:
         self.torch, self.nn, self.weights = torch, torch.nn, work.weights
         self.turned, self.places = turned, {}
         self.activations, self.functions = activations(torch.nn), functions(torch)
-        layers = [self.layer(l) for l in work.layers]
+        layers = self.layers = [self.layer(l) for l in work.layers]
         chain = all(l["inputs"] == [i - 1] for i, l in enumerate(work.layers))
         inputs = [l["inputs"] for l in work.layers]
         self.module = self.nn.Sequential(*layers) if chain else self.graph(layers, inputs)

@@ -6,6 +6,7 @@ from onnx_graph import TYPES, Model
 from onnx_torch import Builder, make_module
 from peer import Shipped
 from prony_peer import Unsupported
+from watched import watched_function
 
 SLIDING = {"Conv", "ConvTranspose", "MaxPool", "AveragePool"}
 RECURRENT = {"RNN", "GRU", "LSTM"}
@@ -50,14 +51,14 @@ class Opened(Shipped):
             choices["mkldnn"] = ["on", "off"]
         if compiled and self.device == "cuda":
             choices["capture"] = ["on", "off"]
-        if self.backend == "eager" and self.device == "cpu":
+        if self.backend == "eager" and self.device == "cpu" and not self.work.apart:
             choices["jit"] = ["off", "freeze", "optimise"]
         return choices
 
     def build(self, settings):
         torch, self.graphs = self.torch, []
         torch.backends.mkldnn.set_flags(settings.get("mkldnn", "on") == "on")
-        module, self.fed = make_module(torch, self.builder).eval(), self.inputs
+        module, self.fed = make_module(torch, self.builder, self.watched_steps()).eval(), self.inputs
         if settings.get("images") == "channels_last":
             module.order_last()
             self.fed = [[tuple(map(self.order_last, call)) for call in batch] for batch in self.inputs]
@@ -66,6 +67,11 @@ class Opened(Shipped):
         if self.captures or settings.get("capture") == "on":
             self.capture(self.backend == "graph-streams")
         self.built = settings
+
+    def watched_steps(self):
+        steps, watch = self.builder.steps, self.watch
+        return steps if not watch else [(watched_function(watch, function, *key), *rest)
+                                        for (function, *rest), key in zip(steps, self.builder.keys)]
 
     def order_last(self, x):
         image = x.dim() == 4 and x.is_floating_point()

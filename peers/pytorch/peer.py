@@ -12,6 +12,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..")]
 from layers import Builder
 from prony_peer import Unsupported, serve
 from prony_torch import TorchPeer, plain_step
+from watched import Watch, watched_training
 
 SLIDING = ("conv", "conv_transpose", "max_pool", "average_pool")
 RECURRENT = ("rnn", "gru", "lstm")
@@ -21,6 +22,7 @@ STREAMS = 4  # that queued calls may go to in turn
 
 class Shipped(TorchPeer):
     backends = ["eager", "graph", "graph-fused", "graph-streams", "compile"]
+    watch = None  # what layers are watched by, while they are
 
     def __init__(self):
         super().__init__(None, plain_step)
@@ -29,7 +31,7 @@ class Shipped(TorchPeer):
         self.begin(work)
         self.backend = work.backend
         if work.backend in ("", "default"):
-            self.backend = "graph" if self.device == "cuda" else "eager"
+            self.backend = "graph" if self.device == "cuda" and not work.apart else "eager"
         self.captures = self.backend.startswith("graph")
         if self.captures and self.device == "cpu":
             raise Unsupported("graphs are for GPUs: --unit gpu")
@@ -64,7 +66,7 @@ class Shipped(TorchPeer):
         if self.work.training:  # on a GPU foreach is the usual one
             updates = ["usual", "fused"] if self.device == "cuda" else ["usual", "foreach", "fused"]
             choices["update"] = {"graph": ["usual"], "graph-fused": ["fused"]}.get(self.work.backend, updates)
-        if self.backend == "eager" and self.device == "cpu":
+        if self.backend == "eager" and self.device == "cpu" and not self.work.apart:
             choices["jit"] = ["off", "trace"] if self.work.training else ["off", "freeze", "optimise"]
         return choices
 
@@ -82,6 +84,7 @@ class Shipped(TorchPeer):
         builder = Builder(torch, self.work, settings.get("weights") != "[in][out]")
         self.places = builder.places
         self.take(builder.module)
+        self.watch_layers(builder.layers)
         self.fill()
         if "images" in settings:  # also back, from what was tried before
             last = settings["images"] == "channels_last"
@@ -98,6 +101,34 @@ class Shipped(TorchPeer):
         if capture:
             self.capture(self.backend == "graph-streams")
         self.built = settings
+
+    def watch_layers(self, modules):
+        if not self.watch:
+            return
+        for layer, module in zip(self.work.layers, modules):
+            self.watch.around(module, layer["name"], type(module).__name__, (layer["name"],))
+        if not self.work.training and self.work.loss == "cross_entropy":
+            self.watch.around(self.module[-1], "softmax", "Softmax", ())
+
+    def profile(self, count):
+        """Once more with a mark between layers: without what makes one thing of several."""
+        together = ("jit", "capture")
+        timed = [f"{name} {self.settings[name]}" for name in together if self.settings.get(name, "off") != "off"]
+        timed += [] if self.backend == "eager" else [self.backend]
+        own = self.backend, self.captures
+        self.watch, self.backend, self.captures = Watch(self.torch, self.device), "eager", False
+        try:
+            self.build({name: value for name, value in self.settings.items() if name not in together})
+            step = watched_training(self.watch, self) if self.work.training else self.step
+            step_ns, rows = self.watch.run(step, self.work.batches, count)
+        finally:
+            self.watch, (self.backend, self.captures) = None, own
+            self.build(self.settings)
+            self.restart()
+        how = "CUDA events around its modules" if self.device == "cuda" else "the clock is read around its modules"
+        if timed:
+            how += f"; they ran one by one, the step that was timed has {', '.join(timed)}"
+        return {"rows": rows, "iterations": count, "step_ns": step_ns, "how": how}
 
     def quicker(self, module, settings):
         """The module as the compilers leave it; frozen ones hold the weights as constants."""

@@ -13,6 +13,16 @@
 #include "record/facts.h"
 #include "record/sink.h"
 
+struct job;
+struct task;
+/* What was timed in turns, before it is closed. */
+struct bench_look {
+    const struct task *task;
+    struct job *job;             /* prepared */
+    bool is_peer;                /* a job_peer; else a job_network */
+    const struct record *record; /* what was measured */
+};
+
 struct bench {
     const struct registry *registry;
     const char *peers;        /* the folder with the peers */
@@ -24,6 +34,9 @@ struct bench {
     int absent;              /* points of the plan that cannot be measured here */
     double crowd;            /* how many times longer work took when the run was planned */
     struct sink sink;
+    /* Is shown everyone that was timed; or NULL. */
+    enum status (*look)(void *context, const struct bench_look *look);
+    void *look_context;
     bool unread; /* nobody will see what passes of their own count (passes.h): they are left out */
     struct facts facts;
     const struct json *machine, *software; /* facts as trees */

@@ -28,7 +28,8 @@ static void begin_rows(void *context, const struct sweep *sweep)
     struct run *run = context;
     struct text before = {0};
     bench_table_start(&run->output->rows, sweep, &before);
-    fputs(text_of(&before), stdout);
+    if (run->output->style != OUTPUT_KEPT)
+        fputs(text_of(&before), stdout);
     text_free(&before);
 }
 
@@ -143,6 +144,8 @@ enum status cli_bench(const struct cli *cli, struct bench_request *const *reques
                           .measure = {.target = 0.01, .stopped = is_stopped},
                           .done = resume ? &done : NULL,
                           .sink = bench_output_sink(output),
+                          .look = output->look,
+                          .look_context = output->look_context,
                           .unread = bench_output_is_plain(output)};
     enum status status = cli_peers(cli, &arena, &bench.peers);
     output->command = cli->typed;

@@ -106,6 +106,14 @@ struct onnx_batch {
     int32_t input, output;
 };
 
+/* A node of an ONNX file, and a layer that it became or is a part of. */
+struct network_origin {
+    const char *value;     /* what its first output is called, which no other node has */
+    const char *node, *op; /* its name, or "", and its operator */
+    int32_t layer;         /* -1: the softmax that went to the loss */
+    int32_t place;         /* among the nodes of the file */
+};
+
 struct network {
     struct arena arena; /* owns everything below */
     const char *name;   /* "small"; a file's path */
@@ -123,7 +131,9 @@ struct network {
     struct given *given;          /* weights that came with it; its params are freed before it */
     struct arena weights;         /* owns these */
     struct onnx_batch onnx_batch; /* of one that was read from an ONNX file */
-    const char *untrainable;      /* NULL, or why training it would be that of another network */
+    int32_t origin_count;
+    struct network_origin *origins; /* of one that was read from an ONNX file */
+    const char *untrainable;        /* NULL, or why training it would be that of another network */
     bool ends_in_softmax;    /* in no layer: cross-entropy has it inside, other losses do not */
     const char *rounded;     /* NULL, or what of the file is computed less exactly than it says */
     struct network *settled; /* the same for inference alone with the weights that came with it:

@@ -369,6 +369,18 @@ void job_peer_run_exactly(struct job *job)
     ((struct job_peer *)job)->work.exactly = true;
 }
 
+enum status job_peer_profile(struct job *job, int64_t iterations, struct arena *arena,
+                             const struct json **out)
+{
+    struct json *answer;
+    char request[80];
+    snprintf(request, sizeof request, "{\"do\":\"profile\",\"iterations\":%" PRId64 "}",
+             iterations);
+    TRY(peer_ask((struct job_peer *)job, request, arena, &answer));
+    *out = answer;
+    return STATUS_OK;
+}
+
 bool job_peer_answered(const struct job *job)
 {
     return ((const struct job_peer *)job)->answered;

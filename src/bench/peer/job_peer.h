@@ -80,6 +80,10 @@ void job_peer_run_exactly(struct job *job);
 /* Did it say what it is? Whoever did not is no peer on this machine, whatever it was to compute. */
 bool job_peer_answered(const struct job *job);
 
+/* Asks what its layers take in so many iterations, watched: the answer, in the arena. */
+enum status job_peer_profile(struct job *job, int64_t iterations, struct arena *arena,
+                             const struct json **out);
+
 /* The process, for the meters; 0 before prepare. */
 pid_t job_peer_process(const struct job *job);
 

@@ -139,7 +139,7 @@ static enum status peer_network(struct task *task, struct json_writer *writer)
 }
 
 enum status task_peer_prepare(struct task *task, const struct point *point, double search_s,
-                              struct text *out)
+                              bool apart, struct text *out)
 {
     const char *end = task_onnx_end(task->model);
     struct json_writer writer;
@@ -156,6 +156,8 @@ enum status task_peer_prepare(struct task *task, const struct point *point, doub
     json_put_text(&writer, "precision", point->precision);
     json_put_text(&writer, "scenario", point->scenario);
     json_put_real(&writer, "search_s", search_s);
+    if (apart)
+        json_put_bool(&writer, "apart", true);
     peer_axes(point, &writer);
     if (task->network)
         TRY(peer_network(task, &writer));

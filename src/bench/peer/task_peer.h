@@ -14,9 +14,10 @@ void task_peer_axes(const struct point *point, struct peer_axis out[PEER_AXES]);
 
 /* Each appends one request line. prepare writes the task's files first; the point says by whom and
  * where it is computed: backend, unit, threads, precision, and of another prony the axes that are
- * prony's. `search_s`: the longest that it may search for settings. */
+ * prony's. `search_s`: the longest that it may search for settings. `apart`: its layers
+ * will be watched one by one. */
 enum status task_peer_prepare(struct task *task, const struct point *point, double search_s,
-                              struct text *out);
+                              bool apart, struct text *out);
 enum status task_peer_check(const struct task *task, int32_t stage, struct text *out);
 
 /* `export` and `compare` of struct peer_work; the context is the task, and there is an answer for

@@ -125,7 +125,8 @@ static enum status group_open_peer(struct group *group, struct contender *conten
     contender->record.absent = absent != NULL;
     if (absent)
         FAIL(STATUS_UNSUPPORTED, "%s", absent);
-    TRY(task_peer_prepare(group->task, point, (double)work.search_ns * 1e-9, &contender->prepare));
+    TRY(task_peer_prepare(group->task, point, (double)work.search_ns * 1e-9,
+                          group->bench->look != NULL, &contender->prepare));
     for (int32_t stage = 0; stage < task_stages(group->task); stage++) {
         TRY(task_peer_check(group->task, stage, &contender->checks[stage]));
         work.checks[stage] = text_of(&contender->checks[stage]);
@@ -473,6 +474,22 @@ static void group_end_watch(struct group *group)
     watch_end(&group->watch);
 }
 
+/* Whoever was timed is shown to who wants to look into it. */
+static enum status group_show(const struct group *group)
+{
+    const struct bench *bench = group->bench;
+    for (int i = 0; bench->look && i < group->count; i++) {
+        const struct contender *contender = &group->contenders[i];
+        const struct bench_look look = {.task = group->task,
+                                        .job = contender->job,
+                                        .is_peer = contender->is_peer,
+                                        .record = &contender->record};
+        if (contender->runs && contender->record.status == RECORD_OK)
+            TRY(bench->look(bench->look_context, &look));
+    }
+    return STATUS_OK;
+}
+
 /* All were timed in turns: their results, their comparison, their records. */
 static enum status group_conclude(struct group *group)
 {
@@ -480,6 +497,7 @@ static enum status group_conclude(struct group *group)
         if (group->contenders[i].runs)
             TRY(group_result(group, &group->contenders[i]));
     TRY(group_compare(group));
+    TRY(group_show(group));
     for (int i = 0; i < group->count; i++)
         TRY(bench_write(group->bench, &group->contenders[i].record));
     return STATUS_OK;

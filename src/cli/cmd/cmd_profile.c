@@ -1,5 +1,6 @@
 /* cmd_profile.c: prony profile: where the time of a step goes, op by op. */
 #include "cli/commands.h"
+#include "cli/layers_run.h"
 #include "cli/program/keep_profile.h"
 #include "cli/program/program_run.h"
 #include "cli/program/trace_command.h"
@@ -14,7 +15,7 @@
 struct profile_flags {
     const char *network; /* positional */
     const char *phase, *backend, *unit, *precision, *isa, *trace, *callgrind, *shape;
-    const char *folded, *out, *store;
+    const char *folded, *out, *store, *framework;
     int64_t batch, threads;
     double seconds, rate;
     bool json, no_fusion, once, keep;
@@ -150,6 +151,39 @@ static enum status check_files(const struct profile_flags *flags)
     return STATUS_OK;
 }
 
+/* A flag of the profile as a value of the bench's axis. */
+static enum status set_axis(struct cli *cli, struct bench_request *request, int axis,
+                            const char *value, int64_t number)
+{
+    if (value || number)
+        NEED(request->axis_text[axis] = value
+                                            ? arena_text(&cli->arena, value)
+                                            : arena_format(&cli->arena, "%lld", (long long)number));
+    return STATUS_OK;
+}
+
+/* Several frameworks, layer by layer. */
+static enum status profile_frameworks(struct cli *cli, const struct profile_flags *flags)
+{
+    struct bench_request request;
+    if (flags->trace || flags->callgrind || flags->folded || flags->out || flags->store ||
+        flags->keep)
+        FAIL(STATUS_INPUT, "--framework: found --trace, --callgrind, --folded, --out, --store or "
+                           "--keep, expected none: they write the profile of prony alone");
+    bench_request_start(&request);
+    request.seconds = flags->seconds;
+    TRY(set_axis(cli, &request, AXIS_framework, flags->framework, 0));
+    TRY(set_axis(cli, &request, AXIS_phase, flags->phase, 0));
+    TRY(set_axis(cli, &request, AXIS_backend, flags->backend, 0));
+    TRY(set_axis(cli, &request, AXIS_unit, flags->unit, 0));
+    TRY(set_axis(cli, &request, AXIS_precision, flags->precision, 0));
+    TRY(set_axis(cli, &request, AXIS_isa, flags->isa, 0));
+    TRY(set_axis(cli, &request, AXIS_batch, NULL, flags->batch));
+    TRY(set_axis(cli, &request, AXIS_threads, NULL, flags->threads));
+    TRY(set_axis(cli, &request, AXIS_fusion, flags->no_fusion ? "off" : NULL, 0));
+    return layers_run(cli, &request, flags->json);
+}
+
 static enum status run_profile(struct cli *cli, void *options)
 {
     struct profile_flags *flags = options;
@@ -181,12 +215,13 @@ static enum status run_profile(struct cli *cli, void *options)
     if (!flags->phase)
         flags->phase = cli_has_weights(flags->network) ? "inference" : "training";
     TRY(check_files(flags));
-    return profile(cli, flags);
+    return flags->framework ? profile_frameworks(cli, flags) : profile(cli, flags);
 }
 
 #define AT(field) ARG(struct profile_flags, field)
 static const struct arg rows[] = {
     {AT(phase), "PHASE", "training or inference (training; for an ONNX file inference)"},
+    {AT(framework), "A,B,…", "these frameworks, layer by layer, beside the first"},
     {AT(batch), "N", "samples per step (1)", ARG_FROM(1, TASK_BATCH_MOST), "1"},
     {AT(backend), "NAME", "the backend that runs it (the bench's default)"},
     {CLI_UNIT(struct profile_flags)},
@@ -230,12 +265,13 @@ const struct command cmd_profile = {
              "output and exit status stay the program's own: the report goes to\nstandard error.",
          .examples = "  prony profile large --batch 3\n"
                      "  prony profile lenet --batch 64 --phase inference --trace lenet.json\n"
+                     "  prony profile lenet --framework prony,pytorch   # layer by layer\n"
                      "  prony profile gan --batch 256\n"
                      "  prony profile large --batch 10 --keep\n"
                      "  prony profile lstm --callgrind callgrind.out.lstm\n"
                      "  prony profile trace.json.gz --folded stacks.txt\n"
                      "  prony profile -- python3 train.py --epochs 1\n",
-         .often = "phase batch backend unit threads seconds rate once keep trace json",
+         .often = "phase batch framework backend unit threads seconds rate once keep trace json",
          .lists = {{rows, 0}},
          .least = 1,
          .most = 1,

@@ -59,6 +59,7 @@ static enum status output_print(struct bench_output *output, const char *line,
             status = output_keep(output, record);
         break;
     case OUTPUT_NOTHING: break;
+    case OUTPUT_KEPT:
     case OUTPUT_TABLE:
     case OUTPUT_TESTS:
     case OUTPUT_INGESTION:
@@ -183,8 +184,9 @@ static bool output_crosses(const struct bench_output *output)
 
 bool bench_output_is_plain(const struct bench_output *output)
 {
-    return (output->style == OUTPUT_ROWS || output_crosses(output)) && !output->file &&
-           !output->store.write;
+    return (output->style == OUTPUT_ROWS || output->style == OUTPUT_KEPT ||
+            output_crosses(output)) &&
+           !output->file && !output->store.write;
 }
 
 struct sink bench_output_sink(struct bench_output *output)
@@ -291,7 +293,8 @@ static enum status output_table(const struct bench_output *output, struct text *
 
 enum status bench_output_finish(struct bench_output *output)
 {
-    if (output->style == OUTPUT_JSON || output->style == OUTPUT_NOTHING)
+    if (output->style == OUTPUT_JSON || output->style == OUTPUT_NOTHING ||
+        output->style == OUTPUT_KEPT)
         return STATUS_OK;
     struct text text = {0};
     enum status status =

@@ -21,9 +21,11 @@ enum output_style {
     OUTPUT_CROSSOVER,
     OUTPUT_CROSSOVER_WIDTHS,
     OUTPUT_NOTHING,
+    OUTPUT_KEPT, /* the caller prints them */
 };
 
 struct store;
+struct bench_look;
 struct bench_output {
     enum output_style style;
     enum table_format format; /* of OUTPUT_TABLE */
@@ -40,6 +42,9 @@ struct bench_output {
     struct arena arena;
     struct line_seen *seen; /* networks and machines that are told or filed already */
     struct gate *gate;      /* counts what was compared; or NULL */
+    /* struct bench has it; or NULL */
+    enum status (*look)(void *context, const struct bench_look *look);
+    void *look_context;
 };
 
 /* What a command line says of it; all may be NULL. */

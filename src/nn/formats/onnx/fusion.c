@@ -91,6 +91,7 @@ static enum status finish(struct trail *trail, const char *layer, const struct v
     struct value *to = graph_find(in, trail->at->name);
     to->layer = layer;
     line_gives_value(line_find(in, layer), to);
+    TRY(origins_of_trail(in, trail->steps, trail->count, layer));
     to->gives = value_sample(x);
     to->shape = x->shape;
     to->batch = x->batch;

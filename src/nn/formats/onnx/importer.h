@@ -121,6 +121,12 @@ struct value {
     struct shape pooled; /* … which took this */
 };
 
+/* A node of the file and a line that it became, or is a part of. */
+struct origin {
+    int32_t node;
+    const char *line;
+};
+
 struct import {
     const char *path;
     const Onnx__GraphProto *graph;
@@ -134,6 +140,8 @@ struct import {
     struct line **lines;
     int32_t given_count, given_room;
     struct given *given;
+    int32_t origin_count, origin_room;
+    struct origin *origins;
     int32_t batch;   /* of the input, as it is tried; -1: none */
     bool open;       /* another of its dimensions is not known */
     bool misplaced;  /* it is refused because samples are counted there */
@@ -178,6 +186,13 @@ enum status import_repeats(struct import *in, const struct constant *numbers, in
 void import_traces(const struct import *in, bool moves, struct constant *to);
 /* The node was done, whose parameters are those given from `given` on. */
 enum status import_check_learning(struct import *in, int32_t given);
+
+/* origins.c: the node was done, and wrote the lines from `lines` on; those of a pattern became this
+ * line. Then the network is told of which nodes its layers are. */
+enum status origins_of_node(struct import *in, int32_t node, int32_t lines);
+enum status origins_of_trail(struct import *in, const int32_t *nodes, int32_t count,
+                             const char *line);
+enum status origins_keep(const struct import *in, struct network *network);
 
 /* lines_text.c: the text of the network that gives this value. */
 enum status import_write(struct import *in, struct value *output, struct text *out);

@@ -331,7 +331,9 @@ static enum status do_nodes(struct import *in)
             in->node = graph->node[n];
             if (!in->needed[n] || (!pass && strcmp(in->node->op_type, "Constant")))
                 continue;
+            const int32_t lines = in->line_count;
             TRY(do_node(in));
+            TRY(origins_of_node(in, (int32_t)n, lines));
             count_read(in);
             in->needed[n] = false;
             in->done++;
@@ -358,6 +360,7 @@ static enum status make_network(struct import *in, const char *name, const struc
     enum status status;
     NEED_OR(fail, shapes);
     TRY_OR(fail, network_shapes(network, shapes));
+    TRY_OR(fail, origins_keep(in, network));
     *out = network;
     return STATUS_OK;
 fail:
