@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "core/pass/quantise.h"
-#include "nn/formats/onnx.h"
 #include "nn/formats/saved.h"
 
 #include <inttypes.h>
@@ -460,21 +459,4 @@ enum status model_read_course(struct model *model, const struct safetensors *fil
         FAIL(STATUS_INPUT, "%s: found a training in its metadata that cannot be resumed: %s",
              file->name, safetensors_note(file, NOTE_TRAINING));
     return STATUS_OK;
-}
-
-enum status model_export(struct model *model, const char *path)
-{
-    struct recipe_traits traits;
-    TRY(model_traits(model, &traits));
-    const struct scaling *returns = model_returns(model, &traits);
-    const bool scales = scaling_changes(&model->scaling);
-    const struct onnx_ends ends = {.loss = traits.loss,
-                                   .mean = scales ? model->scaling.mean : NULL,
-                                   .scale = scales ? model->scaling.scale : NULL,
-                                   .unit = model->scaling.unit,
-                                   .returns_mean = returns ? returns->mean : NULL,
-                                   .returns_scale = returns ? returns->scale : NULL};
-    TRY(params_fill_new(&model->params));
-    TRY(engine_download(&model->engine, &model->params));
-    return onnx_write(path, model->network, &model->params, &ends);
 }

@@ -66,6 +66,7 @@ static const struct example {
     {NULL, "input 3x2\ndense 4\nlayer_norm 1e-2\nposition\ndense 3\nloss cross_entropy\n", false},
     {"sqrt", "input 3x2\ndense 4\nsigmoid\nsqrt\nerf\ndense 3\n", false},
     {"clip", "input 3x2\ndense 4\nclip -0.4 0.5\ndense 3\nclip -3.4e38 0.3\ndense 2\n", false},
+    {"quantise", "input 3\nquantise 0.1\ndense 4\ntanh\ndense 2\nloss mse\n", false},
     {"divide", "input 3x2\na = dense 4\nb = softplus\ndivide < a, b\ndense 3\n", false},
     {"mask", "input 3x2\ndense 4\nmask\ndense 3\nmask\n", false},
     {"reciprocal", "input 3x2\ndense 4\nsoftplus\nreciprocal\ndense 3\n", false},

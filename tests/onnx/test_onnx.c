@@ -105,6 +105,8 @@ TEST(every_layer_and_argument_is_drawn)
     }
     for (int32_t k = 0; k < kind_count; k++) {
         int argument = 0;
+        if (!strcmp(kinds[k].name, "quantise")) /* a rounding before it moves it by a step: */
+            continue;                           /* quantised.sh */
         for (const char *at = kinds[k].arguments; *at; at += strcspn(at, " "), at += *at == ' ')
             if (!CHECK(seen[k].first && seen[k].varied[argument++]))
                 printf("    %s: %.*s is always the same\n", kinds[k].name, (int)strcspn(at, " "),

@@ -2,6 +2,7 @@
  * through the library (prony.h). */
 #include "base/file.h"
 #include "cli/commands.h"
+#include "nn/formats/saved.h"
 #include "prony.h"
 
 #include <signal.h>
@@ -34,7 +35,9 @@ static enum status run_export(struct cli *cli, void *options)
     TRY(cli_keep_network(flags->out, words[0]));
     if (has_weights)
         TRY(file_check_apart(flags->out, words[1]));
-    enum status status = (enum status)prony_open(words[0], NULL, &network);
+    const bool saved = !has_weights && !network_built_in(words[0]) && saved_is(words[0]);
+    enum status status = (enum status)(saved ? prony_open_saved(words[0], NULL, &network)
+                                             : prony_open(words[0], NULL, &network));
     if (status == STATUS_OK && has_weights)
         status = (enum status)prony_load(network, words[1]);
     if (status == STATUS_OK)
@@ -54,11 +57,12 @@ const struct command cmd_export = {
     .run = run_export,
     .bytes = sizeof(struct export_flags),
     .args = {.command = "prony export",
-             .usage = "NETWORK [WEIGHTS] --out FILE.onnx",
+             .usage = "NETWORK [WEIGHTS] --out FILE.onnx, or FILE --out FILE.onnx",
              .summary = "Writes the inference of a network as ONNX (opset 17), for other programs. "
                         "WEIGHTS is a file of\nprony train; without it the parameters have their "
                         "starting values. Networks that learnt together\nare called FILE:NAME.",
-             .examples = "prony export small iris.safetensors --out iris.onnx\n"
+             .examples = "prony export iris-int8.safetensors --out iris-int8.onnx\n"
+                         "prony export small iris.safetensors --out iris.onnx\n"
                          "prony export resnet50 --out resnet50.onnx\n"
                          "prony export vae:decoder vae.safetensors --out decoder.onnx\n",
              .lists = {{rows, 0}},

@@ -26,6 +26,26 @@ struct onnx_ends {
     const float *mean, *scale;
     bool unit;
     const float *returns_mean, *returns_scale;
+    const struct onnx_levels *levels; /* of a network in 8 bits; NULL: it is in reals */
+};
+
+/* Where a network of 8 bits rounds: behind a layer, "" being the input, on that scale … */
+struct onnx_level {
+    const char *layer;
+    float scale;
+    int32_t zero, most; /* what stands for 0; the highest level: 255, or 127 */
+};
+/* … and the scales of a layer that multiplies: of what it reads, and of what its sums become; that
+ * is 0 where they become reals. */
+struct onnx_product {
+    const char *layer;
+    float x_scale, y_scale;
+    int32_t x_zero;
+};
+struct onnx_levels {
+    const struct onnx_level *levels;
+    const struct onnx_product *products;
+    int32_t level_count, product_count;
 };
 
 /* Writes what the network, with these parameters, gives when it predicts. */

@@ -2,7 +2,7 @@
 #include "nn/grad_rules.h"
 
 grad_rule grad_activate, grad_bound, grad_add, grad_add_rows, grad_multiply, grad_divide, grad_mask,
-    grad_dropout;
+    grad_dropout, grad_quantise, grad_dequantise;
 
 void grad_activate(struct grad *grad, const struct op *op)
 {
@@ -105,4 +105,15 @@ void grad_dropout(struct grad *grad, const struct op *op)
     union attributes attr = op->attr; /* appending may move the ops */
     draft_op(grad->draft, OP_dropout, IN(dy, rows), OUT(dx))->attr = attr;
     grad_give(grad, x, dx);
+}
+
+/* Straight through: rounding has no slope of its own, so it counts as what it is on the whole. */
+void grad_quantise(struct grad *grad, const struct op *op)
+{
+    grad_give(grad, grad_input(grad, op, 0), grad_flows(grad, grad_output(grad, op, 0)));
+}
+
+void grad_dequantise(struct grad *grad, const struct op *op)
+{
+    grad_give(grad, grad_input(grad, op, 0), grad_flows(grad, grad_output(grad, op, 0)));
 }

@@ -5,7 +5,7 @@
 
 layer_emitter emit_sigmoid, emit_tanh, emit_relu, emit_gelu, emit_softplus, emit_leaky_relu,
     emit_elu, emit_erf, emit_sqrt, emit_reciprocal, emit_exp, emit_log, emit_clip, emit_dropout,
-    emit_add, emit_multiply, emit_divide;
+    emit_quantise, emit_add, emit_multiply, emit_divide;
 
 static int32_t emit_activation(struct layer_emit *emit, enum activation function)
 {
@@ -98,6 +98,36 @@ int32_t emit_clip(struct layer_emit *emit)
     struct op *op = draft_op(emit->draft, OP_bound, IN(emit->inputs[0]), OUT(y));
     op->attr.bound.low = bound_of(emit->layer->values[0]);
     op->attr.bound.high = bound_of(emit->layer->values[1]);
+    return y;
+}
+
+/* Through the 8 bits that the levels fit into, and back. */
+int32_t emit_quantise(struct layer_emit *emit)
+{
+    struct draft *draft = emit->draft;
+    const struct shape shape = *draft_shape(draft, emit->inputs[0]);
+    const double scale = layer_value(emit, "scale"), low = layer_value(emit, "low");
+    const double high = layer_value(emit, "high");
+    const bool levels = layer_value(emit, "levels") != 0;
+    if (!((float)scale > 0) || !isfinite((float)scale) || !(low >= -255 && low <= 0) ||
+        !(high >= 0 && high - low <= 255) || rint(low) != low || rint(high) != high)
+        draft_fail(draft, STATUS_INPUT,
+                   "%s: found the scale %g and levels from %g to %g, expected a scale above 0 and "
+                   "up to 256 whole levels, 0 among them",
+                   emit->layer->name, scale, low, high);
+    if (levels && emit->phase == PHASE_TRAINING)
+        draft_fail(draft, STATUS_INPUT, "%s: levels=1 is for inference", emit->layer->name);
+    if (draft->status != STATUS_OK)
+        return emit->inputs[0];
+    int32_t small = draft_tensor(draft, ROLE_ACTIVATION, DTYPE_U8, "levels", shape);
+    int32_t y = layer_output(emit, shape);
+    struct op *op = draft_op(draft, OP_quantise, IN(emit->inputs[0]), OUT(small));
+    op->attr.quantise.scale = (float)scale;
+    op->attr.quantise.zero = -(int32_t)low;
+    op->attr.quantise.high = (int32_t)(high - low);
+    op = draft_op(draft, OP_dequantise, IN(small, -1), OUT(y));
+    op->attr.dequantise.scale = levels ? 1 : (float)scale;
+    op->attr.dequantise.zero = -(int32_t)low;
     return y;
 }
 

@@ -303,7 +303,8 @@ enum status constant_read(struct import *in, const Onnx__TensorProto *tensor, st
         REFUSE(in, STATUS_INPUT, "the tensor '%.80s' has %zu %s, expected %lld elements of %zu",
                name, found, raw ? "bytes" : "elements", (long long)count, each);
     NEED(*out = arena_alloc(&in->arena, sizeof **out));
-    **out = (struct constant){.shape = shape, .batch = -1, .count = count};
+    **out =
+        (struct constant){.shape = shape, .batch = -1, .count = count, .type = tensor->data_type};
     in->numbers += external ? 0 : count;
     if (external)
         TRY(read_external(in, tensor, bytes, *out));

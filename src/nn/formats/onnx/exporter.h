@@ -9,6 +9,7 @@
 #include "nn/formats/onnx/messages.h"
 
 #include "core/params.h"
+#include "nn/formats/onnx.h"
 #include "nn/layer.h"
 
 struct export
@@ -21,10 +22,12 @@ struct export
     struct arena arena;
     Onnx__GraphProto graph;
     size_t node_room, tensor_room;
-    const struct layer *layer; /* being written */
-    const char *output;        /* what it gives */
-    int32_t parts;             /* values on the way to it */
-    bool failed;               /* out of memory: said at the end */
+    const struct layer *layer;        /* being written */
+    const char *output;               /* what it gives */
+    const char *input;                /* what the network's input is called */
+    const struct onnx_levels *levels; /* of a network in 8 bits; or NULL */
+    int32_t parts;                    /* values on the way to it */
+    bool failed;                      /* out of memory: said at the end */
 };
 
 /* A node that gives `output`; it is also returned. Inputs that are NULL are absent. Attributes are
@@ -57,6 +60,18 @@ const char *export_reals(struct export *ex, const char *name, const float *value
                          struct shape shape);
 const char *export_constant(struct export *ex, const float *values, struct shape shape);
 const char *export_wholes(struct export *ex, const int64_t *values, int64_t count);
+/* Whole numbers of 8 or 32 bits (enum element), which the export keeps. */
+const char *export_integers(struct export *ex, const char *name, int32_t type, const void *bytes,
+                            struct shape shape);
+
+/* exports_quantised.c. The weight or the bias of 8 bits as the reals it stands for: integers and a
+ * DequantizeLinear. */
+const char *export_quantised(struct export *ex, const char *name, const struct shape *shape);
+/* Rounds `x` to levels and takes it back, where the network rounds behind that layer; "": the
+ * input. Else *output is x. */
+const char *export_rounded(struct export *ex, const char *layer, const char *x, const char *output);
+bool export_rounds(const struct export *ex, const char *layer);
+
 /* `x` in the shape that the layer gives, or in that one. */
 const char *export_reshape(struct export *ex, const char *x, struct shape to, const char *output);
 

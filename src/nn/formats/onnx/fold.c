@@ -490,6 +490,8 @@ static const struct {
     {"Trilu", fold_triangle, 1, false, false},
     {"Where", fold_where, 3, true, false},
     {"Expand", fold_expand, 2, true, true},
+    {"QuantizeLinear", fold_quantise, 2, true, false},
+    {"DequantizeLinear", fold_dequantise, 2, true, false},
 };
 
 /* Are there no more numbers than those of the inputs? Else they are repeated. */

@@ -80,6 +80,7 @@ struct constant {
     bool held; /* it comes from Constant nodes alone */
     float *reals;
     int64_t *wholes;    /* or these */
+    int64_t type;       /* enum element, as it stands in the file; 0: it was worked out */
     const char *layer;  /* that gives them, to all that read them so; NULL: none yet */
     struct shape gives; /* what that gives */
 };
@@ -116,7 +117,10 @@ struct value {
     const Onnx__NodeProto *learner; /* of an initializer: the node whose parameter it became */
     int64_t pad[3][2]; /* zeros to be put before and behind its planes, rows, columns */
     bool padded;
-    bool tokens;         /* whole numbers, the network's input */
+    bool tokens; /* whole numbers, the network's input */
+    /* Levels of a QuantizeLinear: of what layer, on which scale, and what stands for 0. */
+    const char *quantised;
+    double scale, zero;
     const char *pool;    /* places in a max_pool of this name, … */
     struct shape pooled; /* … which took this */
 };
@@ -282,6 +286,16 @@ bool constant_is_one(const struct constant *constant);
 
 /* fold.c: works the node out when all it needs is known; *done says whether it was. */
 enum status fold_node(struct import *in, bool *done);
+
+/* nodes_quantised.c: known numbers to levels and back. */
+enum status fold_quantise(struct import *in, struct constant **out);
+enum status fold_dequantise(struct import *in, struct constant **out);
+
+/* apart_quantised.c: the graph with what computes in 8 bits taken apart into QuantizeLinear,
+ * DequantizeLinear and operators of reals, which give the same: products of 8 bits are exact in
+ * fp32. Its nodes are the arena's; without such operators it is the graph itself. */
+enum status apart_quantised(const Onnx__GraphProto *graph, struct arena *arena,
+                            Onnx__GraphProto *room, const Onnx__GraphProto **out);
 
 /* fusion.c: writes one line for several nodes that begin with this one; *done says whether. */
 enum status fusion_write(struct import *in, bool *done);

@@ -161,7 +161,7 @@ const char *export_part(struct export *ex)
 const char *export_input(const struct export *ex, int32_t i)
 {
     int32_t from = ex->layer->inputs[i];
-    return from < 0 ? "input" : ex->network->layers[from].name;
+    return from < 0 ? ex->input : ex->network->layers[from].name;
 }
 
 struct shape export_shape(const struct export *ex, int32_t i)
@@ -236,6 +236,8 @@ const float *export_values(const struct export *ex, const char *name)
 const char *export_param(struct export *ex, const char *name, const struct shape *shape)
 {
     const struct entry *entry = &ex->params->entries[entry_of(ex, name)];
+    if (entry->dtype != DTYPE_F32)
+        return export_quantised(ex, name, shape);
     return add_tensor(ex, entry->name, FLOATS, shape ? shape : &entry->shape,
                       params_data(ex->params, entry_of(ex, name)), (size_t)entry->bytes);
 }
@@ -251,6 +253,19 @@ const char *export_reals(struct export *ex, const char *name, const float *value
     memcpy(kept, values, count * sizeof *kept);
     snprintf(full, sizeof full, "%s.%s", ex->layer->name, name);
     return add_tensor(ex, full, FLOATS, &shape, kept, count * sizeof *kept);
+}
+
+const char *export_integers(struct export *ex, const char *name, int32_t type, const void *bytes,
+                            struct shape shape)
+{
+    const char *full =
+        arena_format(&ex->arena, "%s.%s", ex->layer ? ex->layer->name : "input", name);
+    if (!full) {
+        ex->failed = true;
+        return name;
+    }
+    return add_tensor(ex, full, type, &shape, bytes,
+                      (size_t)shape_count(&shape) * (type == INTEGERS ? 4 : 1));
 }
 
 const char *export_constant(struct export *ex, const float *values, struct shape shape)
@@ -313,22 +328,40 @@ static Onnx__ValueInfoProto *describe(struct export *ex, const char *name, int32
     return info;
 }
 
+/* In 8 bits a norm may be part of the weights before it. */
+static bool is_folded(const struct export *ex)
+{
+    return ex->levels && !strcmp(ex->layer->kind->name, "batch_norm") && entry_of(ex, "scale") < 0;
+}
+
+static enum status write_same(struct export *ex)
+{
+    export_node(ex, "Identity", ex->output, EXPORT_INPUTS(export_input(ex, 0)));
+    return STATUS_OK;
+}
+
 static enum status write_layers(struct export *ex)
 {
     for (int32_t i = 0; i < ex->network->layer_count; i++) {
         size_t row = 0;
         ex->layer = &ex->network->layers[i];
-        ex->output = ex->layer->name;
+        bool rounds = export_rounds(ex, ex->layer->name);
         ex->parts = 0;
+        ex->output = ex->layer->name;
+        if (rounds)
+            ex->output = export_part(ex);
         while (row < sizeof rows / sizeof *rows && strcmp(rows[row].kind, ex->layer->kind->name))
             row++;
-        enum status status = row < sizeof rows / sizeof *rows
+        enum status status = is_folded(ex) ? write_same(ex)
+                             : row < sizeof rows / sizeof *rows
                                  ? rows[row].write(ex)
                                  : status_fail(STATUS_UNSUPPORTED, __FILE__, __LINE__,
                                                "ONNX has no operator for it");
         if (status != STATUS_OK)
             return status_prefix(status, "%s: layer '%s' (%s)", ex->path, ex->layer->name,
                                  ex->layer->kind->name);
+        if (rounds)
+            ex->output = export_rounded(ex, ex->layer->name, ex->output, ex->layer->name);
     }
     return STATUS_OK;
 }
@@ -436,8 +469,11 @@ static enum status sort_names(struct export *ex)
 enum status onnx_write(const char *path, const struct network *network, const struct params *params,
                        const struct onnx_ends *ends)
 {
-    struct export ex = {.path = path, .network = network, .params = params};
+    struct export ex = {.path = path, .network = network, .params = params, .levels = ends->levels};
     enum status status;
+    if (network->quantised && !ends->levels)
+        FAIL(STATUS_UNSUPPORTED, "%s: found a network in 8 bits, expected one in fp32",
+             network->name);
     if (network->part_count)
         FAIL(STATUS_INPUT, "%s: found several networks, expected one of them, as in %s:%s",
              network->name, network->name, network->parts[0].name);
@@ -447,6 +483,9 @@ enum status onnx_write(const char *path, const struct network *network, const st
     TRY_OR(done, network_shapes(network, ex.shapes));
     TRY_OR(done, sort_names(&ex));
     write_scaling(&ex, ends);
+    ex.output = ex.input = "input";
+    if (export_rounds(&ex, ""))
+        ex.input = export_rounded(&ex, "", "input", export_part(&ex));
     TRY_OR(done, write_layers(&ex));
     write_ends(&ex, ends);
     status = pack(&ex);

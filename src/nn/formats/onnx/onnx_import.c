@@ -60,9 +60,11 @@ static enum status read_input(struct import *in, const Onnx__ValueInfoProto *inf
                in->batch);
     TRY(graph_add(in, info->name, &value));
     value->tokens = type->elem_type == ELEMENT_INT32 || type->elem_type == ELEMENT_INT64;
-    if (!value->tokens && !element_is_real(type->elem_type))
-        REFUSE(in, STATUS_UNSUPPORTED, "its input '%.60s' is of type %d, expected float or int64",
-               info->name, type->elem_type);
+    bool levels = type->elem_type == ELEMENT_UINT8 || type->elem_type == ELEMENT_INT8;
+    if (!value->tokens && !levels && !element_is_real(type->elem_type))
+        REFUSE(in, STATUS_UNSUPPORTED,
+               "its input '%.60s' is of type %d, expected float, int64 or 8 bits", info->name,
+               type->elem_type);
     in->doubles = in->doubles || type->elem_type == ELEMENT_DOUBLE;
     for (size_t d = 0; d < type->shape->n_dim; d++)
         TRY(read_dimension(in, info, (int32_t)d, &value->shape));
@@ -456,12 +458,13 @@ static enum status import_any(const struct import *model, const char *name, stru
     return error.code;
 }
 
-static enum status check_model(struct import *in, const Onnx__ModelProto *model)
+static enum status check_model(struct import *in, const Onnx__ModelProto *model,
+                               struct arena *arena, Onnx__GraphProto *room)
 {
     if (!model || !model->graph || !model->graph->n_node)
         FAIL(STATUS_INPUT, "%s: found no graph of nodes in it, expected an ONNX file that is whole",
              in->path);
-    in->graph = model->graph;
+    TRY(apart_quantised(model->graph, arena, room, &in->graph));
     for (size_t i = 0; i < model->n_opset_import; i++) {
         const char *domain = model->opset_import[i]->domain;
         if (!domain || !*domain || !strcmp(domain, "ai.onnx"))
@@ -492,6 +495,8 @@ enum status onnx_parse(const char *name, const void *bytes, size_t length, const
                        struct network **out, struct onnx_batch *batch)
 {
     bool failed = false;
+    struct arena arena = {0};
+    Onnx__GraphProto room;
     ProtobufCAllocator allocator = {message_alloc, message_free, &failed};
     struct import in = {.path = name, .shapes = shapes, .memory = mem_total()};
     char path[4096];
@@ -501,7 +506,7 @@ enum status onnx_parse(const char *name, const void *bytes, size_t length, const
     in.path = path;
     Onnx__ModelProto *model = onnx__model_proto__unpack(&allocator, length, bytes);
     enum status status = failed ? status_fail(STATUS_MEMORY, __FILE__, __LINE__, "out of memory")
-                                : check_model(&in, model);
+                                : check_model(&in, model, &arena, &room);
     if (status == STATUS_OK && !names_are_whole(&onnx__model_proto__descriptor, bytes, length))
         status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
                              "%s: found a name with a byte 0 in it, expected text", path);
@@ -510,6 +515,7 @@ enum status onnx_parse(const char *name, const void *bytes, size_t length, const
     if (status != STATUS_OK)
         names_clean(status_last()->message);
     onnx__model_proto__free_unpacked(model, &allocator);
+    arena_free(&arena);
     return status;
 }
 
