@@ -36,6 +36,7 @@ static const uint64_t flush_every_ns = 500000000;
 
 static struct cupti cupti;
 static struct gpu_head *head;
+static const char *beat; /* the only call that is noted; NULL: all that matter */
 static struct python_place python;
 static void *(*python_this_thread)(void); /* NULL: no Python, or one that is not known */
 static _Atomic uint32_t python_walks;     /* that were checked by the system */
@@ -411,8 +412,14 @@ static void on_call(void *user, uint32_t domain, uint32_t function, const void *
                                       .name = names[domain][function],
                                       .stack = desk->stack,
                                       .place = desk->thread});
-    if (waits[domain][function])
+    if (waits[domain][function] && !beat)
         flush_now_and_then(end_ns);
+}
+
+static bool is_wanted(const char *name)
+{
+    return beat ? strlen(beat) == plain_length(name) && strncmp(beat, name, strlen(beat)) == 0
+                : matters(name);
 }
 
 static void enable_calls(struct gpu_desk *desk, void *subscriber)
@@ -421,7 +428,7 @@ static void enable_calls(struct gpu_desk *desk, void *subscriber)
         for (uint32_t function = 1; function < FUNCTIONS; function++) {
             const char *name = NULL;
             if (cupti.GetCallbackName(domain, function, &name) != CUPTI_OK || !name ||
-                !matters(name))
+                !is_wanted(name))
                 continue;
             waits[domain][function] = strstr(name, "Synchronize") != NULL;
             names[domain][function] = gpu_write_text(desk, name, plain_length(name));
@@ -439,11 +446,11 @@ static bool listen(void)
     struct gpu_desk *desk = gpu_desk();
     cupti.GetVersion(&head->cupti);
     head->refused = cupti.Subscribe(&subscriber, on_call, NULL);
-    if (!head->refused)
+    if (!head->refused && !beat)
         head->refused = cupti.ActivityRegisterTimestampCallback(now_ns);
-    if (!head->refused)
+    if (!head->refused && !beat)
         head->refused = cupti.ActivityRegisterCallbacks(give_buffer, take_buffer);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !head->refused; i++)
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !head->refused && !beat; i++)
         head->refused = cupti.ActivityEnable(kinds[i]);
     if (head->refused) {
         snprintf(head->reason, sizeof head->reason,
@@ -453,7 +460,8 @@ static bool listen(void)
                  (int)head->refused);
         return false;
     }
-    cupti.ActivityFlushPeriod(FLUSH_MS);
+    if (!beat)
+        cupti.ActivityFlushPeriod(FLUSH_MS);
     if (desk)
         enable_calls(desk, subscriber);
     return true;
@@ -463,7 +471,8 @@ static void at_end(void)
 {
     if (!gpu_writer_is_open())
         return;
-    cupti.ActivityFlushAll(CUPTI_FLUSH_ALL);
+    if (!beat)
+        cupti.ActivityFlushAll(CUPTI_FLUSH_ALL);
     atomic_store(&head->ended, 1);
 }
 
@@ -475,8 +484,10 @@ int InitializeInjection(void)
     if (head || !folder || *folder != '/' || !(head = gpu_writer_open(folder, start_ns)))
         return 1;
     pthread_atfork(NULL, NULL, gpu_writer_leave);
+    beat = getenv(GPU_BEAT_VARIABLE);
     if (cupti_find(&cupti, head->reason, sizeof head->reason)) {
-        find_python();
+        if (!beat)
+            find_python();
         if (listen())
             atexit(at_end);
     }

@@ -14,6 +14,9 @@
 /* In the program's environment: CUDA loads the agent that the second names, which writes to the
  * folder of agent_ring.h. */
 #define GPU_INJECTION_VARIABLE "CUDA_INJECTION64_PATH"
+/* A call by its name: only when it begins is noted, so that steps can be timed without being
+ * watched. */
+#define GPU_BEAT_VARIABLE "PRONY_AGENT_BEAT"
 #define GPU_PREFIX "gpu." /* of the file: gpu.PROCESS.NANOSECONDS */
 #define GPU_MAGIC "pronygp"
 

@@ -238,6 +238,8 @@ static enum status add_span(struct gpu_reader *reader, const struct gpu_span *in
 static void count_span(struct gpu_reader *reader, const struct gpu_span *span)
 {
     struct gpu_seen *seen = reader->seen;
+    if (!seen->kernels)
+        seen->device = span->device;
     seen->kernels += span->record.kind == GPU_KERNEL;
     seen->copies += span->record.kind == GPU_COPY;
     seen->fills += span->record.kind == GPU_FILL;

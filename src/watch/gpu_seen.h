@@ -19,6 +19,7 @@ struct gpu_seen {
     double init_ns;          /* that the agent took to begin */
     double lost;             /* records */
     uint64_t unreadable;     /* records that do not fit */
+    uint8_t device;          /* of its first kernel, as CUDA numbers it there */
     bool killed;             /* it did not end by itself, so that the last records may be missing */
     uint32_t cupti;          /* its version */
     char reason[GPU_REASON]; /* why a process was not watched; "": all were */

@@ -262,3 +262,47 @@ done:
     arena_free(&arena);
     return status;
 }
+
+static enum status read_beats(const char *folder, const struct beat *beat, bool *known,
+                              double *step_ns, double *spread_ns)
+{
+    struct trace trace = {0};
+    struct gpu_seen seen;
+    enum status status = gpu_seen_read(folder, &trace, &seen);
+    if (status == STATUS_OK)
+        status = trace_finish(&trace, "the calls");
+    if (status == STATUS_OK)
+        *known = seen.processes > 0 && beat_times(&trace, beat, step_ns, spread_ns);
+    trace_free(&trace);
+    return status;
+}
+
+enum status watching_beats(const struct watching_options *options, const struct beat *beat,
+                           bool *known, double *step_ns, double *spread_ns)
+{
+    char folder[PATH_MAX];
+    struct arena arena = {0};
+    struct running program;
+    struct running_options started = options->program;
+    struct running_end end = {0};
+    const char **environment;
+    enum status status;
+
+    *known = false;
+    TRY(make_folder(folder));
+    NEED_OR(done, environment = arena_array(&arena, 4, sizeof *environment));
+    NEED_OR(done, environment[0] = arena_format(&arena, "%s=%s", AGENT_FOLDER_VARIABLE, folder));
+    NEED_OR(done, environment[1] =
+                      arena_format(&arena, "%s=%s", GPU_INJECTION_VARIABLE, options->agent_gpu));
+    NEED_OR(done, environment[2] = arena_format(&arena, "%s=%s", GPU_BEAT_VARIABLE, beat->name));
+    started.environment = environment;
+    started.silent = true; /* it has said it twice */
+    TRY_OR(done, running_start(&program, &started));
+    running_wait(&program, options->stopped, 0, &end);
+    if (!end.code && !end.signal)
+        TRY_OR(done, read_beats(folder, beat, known, step_ns, spread_ns));
+done:
+    remove_folder(folder);
+    arena_free(&arena);
+    return status;
+}

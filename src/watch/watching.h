@@ -6,6 +6,7 @@
 #define PRONY_WATCH_WATCHING_H
 
 #include "trace/trace.h"
+#include "watch/beats.h"
 #include "watch/gpu_seen.h"
 #include "watch/naming.h"
 #include "watch/running.h"
@@ -25,6 +26,7 @@ enum { WATCHED_FEW = 10 };
 /* What is known beside the trace. */
 struct watched {
     struct running_end end;
+    uint64_t start_us;           /* since 1970 */
     bool stopped;                /* by us, before its end */
     struct seen_thread *threads; /* mem_free frees it */
     size_t thread_count, process_count;
@@ -41,5 +43,10 @@ enum status watching_unwatched(const struct watching_options *options, struct ru
  * there, and watched->end says how it ended. */
 enum status watching_run(const struct watching_options *options, struct trace *trace,
                          struct watched *watched);
+
+/* Runs it with only the times of one call noted, as beats.h has it. *known false: they say nothing.
+ */
+enum status watching_beats(const struct watching_options *options, const struct beat *beat,
+                           bool *known, double *step_ns, double *spread_ns);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SHOWN __attribute__((visibility("default")))
@@ -27,6 +28,13 @@ static size_t room, used;
 static uint32_t correlation;
 static uint64_t free_ns; /* when the stream has worked off all it was given */
 static int enabled[FUNCTIONS];
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return timer ? timer() : (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
 
 static int32_t refusal(void)
 {
@@ -153,7 +161,7 @@ static void tell(uint32_t function, uint32_t site, const void *parameters)
 
 static uint64_t start_now(uint64_t ns)
 {
-    const uint64_t now = timer ? timer() : 0;
+    const uint64_t now = now_ns();
     const uint64_t start = (now > free_ns ? now : free_ns) + 2000;
     free_ns = start + ns;
     return start;
@@ -161,7 +169,7 @@ static uint64_t start_now(uint64_t ns)
 
 static void wait_here(void)
 {
-    while (timer && timer() < free_ns)
+    while (now_ns() < free_ns)
         usleep(20);
 }
 
@@ -224,9 +232,9 @@ SHOWN void stand_wait(void)
                                          .context = 1,
                                          .stream = 7,
                                          .correlation = correlation,
-                                         .start = timer ? timer() : 0};
+                                         .start = now_ns()};
     wait_here();
-    wait.end = timer ? timer() : 0;
+    wait.end = now_ns();
     if (give)
         add_record(&wait, sizeof wait);
     tell(WAIT, !CUPTI_ENTER, NULL);

@@ -8,9 +8,15 @@
 #include "watch/watching.h"
 
 /* Adds the facts unwatched_ns: of a program without steps on a GPU the whole run's time, else that
- * of a step. */
-enum status program_unwatched(const struct running_end *unwatched, const struct watched *watched,
+ * of a step. A short program is run once more for it. */
+enum status program_unwatched(const struct watching_options *options,
+                              const struct running_end *unwatched, const struct watched *watched,
                               struct trace *trace);
+
+/* Adds what advice needs to know of the GPU that computed: the rates of pinned copies, and what the
+ * calibration found. Notes what slows it on purpose. */
+enum status program_gpu_facts(const struct watched *watched, struct trace *trace,
+                              struct text *notes);
 
 /* Budget, figures, kernels and lines, where the program ran kernels. */
 enum status program_gpu_text(const struct trace *trace, const struct advice *advice, int width,

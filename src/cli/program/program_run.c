@@ -67,7 +67,8 @@ static enum status add_number(struct trace *trace, const char *key, double value
 }
 
 /* What the samples do not say. */
-static enum status add_facts(const struct program_flags *flags, struct program_seen *seen)
+static enum status add_facts(const struct program_flags *flags,
+                             const struct watching_options *options, struct program_seen *seen)
 {
     struct cpu cpu;
     double on_core_ns = 0, ready_ns = 0;
@@ -81,8 +82,9 @@ static enum status add_facts(const struct program_flags *flags, struct program_s
     TRY(add_number(&seen->trace, "cores", cpu.cores));
     TRY(add_number(&seen->trace, "on_core_ns", on_core_ns));
     TRY(add_number(&seen->trace, "ready_ns", ready_ns));
+    TRY(program_gpu_facts(&seen->watched, &seen->trace, &seen->watched.notes));
     return flags->once ? STATUS_OK
-                       : program_unwatched(&seen->unwatched, &seen->watched, &seen->trace);
+                       : program_unwatched(options, &seen->unwatched, &seen->watched, &seen->trace);
 }
 
 /* Runs it: unwatched, unless once is enough, then watched. */
@@ -102,7 +104,7 @@ static enum status see_program(struct cli *cli, const struct program_flags *flag
     if (cli_interrupted())
         FAIL(STATUS_INTERRUPTED, "stopped in the run that is not watched: nothing was seen");
     TRY(watching_run(&options, &seen->trace, &seen->watched));
-    TRY(add_facts(flags, seen));
+    TRY(add_facts(flags, &options, seen));
     cli_exit_as(running_exit_status(&seen->watched.end));
     const struct trace_wish files = {
         .chrome = flags->trace, .callgrind = flags->callgrind, .folded = flags->folded};

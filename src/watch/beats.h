@@ -1,0 +1,25 @@
+/* beats.h: the time of a program's steps, though nobody watches it.
+ *
+ * Watching costs time at every launch. A call that a program makes once or a few times in each step
+ * is enough to time its steps: the agent notes when that one begins, and nothing else. Which call
+ * it is, the watched run says. */
+#ifndef PRONY_WATCH_BEATS_H
+#define PRONY_WATCH_BEATS_H
+
+#include "trace/trace_steps.h"
+
+struct beat {
+    const char *name; /* of the call, in the trace; NULL: there is none */
+    size_t a_step;    /* how often it is made in a step */
+    size_t all;       /* … and in the whole run */
+};
+
+/* The call that is made least often in each step, and equally often. */
+struct beat beat_choose(const struct trace *trace, const struct steps *steps);
+
+/* The time of a step from a trace that has only these calls: the median, and half of the spread of
+ * the middle half. False: there are too few, or not as many as in the run that was watched. */
+bool beat_times(const struct trace *trace, const struct beat *beat, double *step_ns,
+                double *spread_ns);
+
+#endif
