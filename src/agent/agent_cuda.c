@@ -383,7 +383,7 @@ static void flush_now_and_then(uint64_t time_ns)
     static _Atomic uint64_t last_ns;
     uint64_t before = atomic_load_explicit(&last_ns, memory_order_relaxed);
     if (time_ns > before + flush_every_ns &&
-        atomic_compare_exchange_strong(&last_ns, &before, time_ns) && before)
+        atomic_compare_exchange_strong(&last_ns, &before, time_ns))
         cupti.ActivityFlushAll(0);
 }
 

