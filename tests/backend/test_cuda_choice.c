@@ -183,6 +183,7 @@ TEST(small_batches_of_dense_layers_run_whole)
     expect_whole(TRAIN("large", 3, "fp32"), "stack_grid_registers_f32_cuda");
     expect_whole(TRAIN("large", 4, "fp32"), "stack_grid_f32_cuda");
     expect_whole(TRAIN("large", 10, "fp32"), "stack_grid_f32_cuda");
+    expect_whole(TRAIN("large", 16, "fp32"), "stack_grid_f32_cuda");
     expect_whole(INFER("large", 1, "fp32"), "stack_grid_f32_cuda");
 }
 
@@ -271,7 +272,8 @@ TEST(what_runs_op_by_op_says_why)
     expect_op_by_op(TRAIN_BY("adam", "mlp:32-32-32-32-32-32-32-32-32-32-32-32", 1),
                     "does not fit a block's shared memory");
     expect_op_by_op(TRAIN_BY("adam:clip=1", "small", 10), "not a plain stack");
-    expect_op_by_op(TRAIN("large", 13, "fp32"), "its batch is more than 12 samples");
+    expect_op_by_op(TRAIN("large", 17, "fp32"), "its batch is more than 16 samples");
+    expect_op_by_op(INFER("large", 13, "fp32"), "its batch is more than 12 samples");
     expect_op_by_op(TRAIN("mlp:4-8-2:gelu", 1, "fp32"), "not a plain stack");
     expect_op_by_op(INFER("mlp:784-500-784", 1, "fp32"), "more than 32 outputs");
     expect_op_by_op(INFER("large", 1, "bf16"), "whole steps are computed in fp32");
@@ -299,7 +301,7 @@ TEST(products_are_chosen_by_their_size)
     expect_kernel(INFER("large", 33, "bf16"), "dense_bf16_cublaslt");
     expect_kernel(INFER("wide", 1, "bf16"), "dense_bf16_cublaslt"); /* more than L2 holds */
     expect_kernel(TRAIN("large", 10, "bf16"), "dense_sgd_bf16_skinny");
-    expect_kernel(TRAIN("large", 13, "fp32"), "dense_sgd_f32_skinny");
+    expect_kernel(TRAIN("large", 17, "fp32"), "dense_sgd_f32_skinny");
     expect_kernel(TRAIN("large", 33, "fp32"), "dense_sgd_f32_cublaslt");
     expect_kernel(INFER("mlp:1600-2600-40", 12, "fp32"), "dense_f32_cublaslt"); /* no grid */
     expect_kernel(INFER("mlp:1600-2600-40", 13, "fp32"), "dense_f32_skinny");

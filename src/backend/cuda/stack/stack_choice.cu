@@ -95,7 +95,8 @@ bool takes_stack_grid_registers(const struct choice *choice)
 static const char *why_none(const struct device *device, const struct dense_stack *dense,
                             int32_t batch)
 {
-    static_assert(GRID_BATCH_MOST == 12 && GRID_LAST_MOST == 32, "the texts have these numbers");
+    static_assert(GRID_BATCH_MOST == 12 && GRID_TRAINED_MOST == 16 && GRID_LAST_MOST == 32,
+                  "the texts have these numbers");
     if (device && precision_is_16bit(device->precision))
         return "whole steps are computed in fp32";
     if (dense->probabilities)
@@ -110,8 +111,10 @@ static const char *why_none(const struct device *device, const struct dense_stac
                "do not make";
     if (dense->layer[dense->layers - 1].out > GRID_LAST_MOST)
         return "its last layer has more than 32 outputs";
-    return batch > GRID_BATCH_MOST ? "its batch is more than 12 samples"
-                                   : "it does not fit the multiprocessors' shared memory";
+    if (batch > (dense->loss_grad >= 0 ? (int)GRID_TRAINED_MOST : (int)GRID_BATCH_MOST))
+        return dense->loss_grad >= 0 ? "its batch is more than 16 samples"
+                                     : "its batch is more than 12 samples";
+    return "it does not fit the multiprocessors' shared memory";
 }
 
 const char *stack_supports(const struct device *device, const struct program *program)

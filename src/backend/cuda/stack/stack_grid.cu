@@ -233,7 +233,8 @@ static void *grid_kernel(int32_t samples, bool listens)
     case 6: return kernel_for<6>(listens);
     case 8: return kernel_for<8>(listens);
     case 10: return kernel_for<10>(listens);
-    default: return kernel_for<GRID_BATCH_MOST>(listens);
+    case GRID_BATCH_MOST: return kernel_for<GRID_BATCH_MOST>(listens);
+    default: return (void *)stack_grid<GRID_TRAINED_MOST>; /* no calls are so large */
     }
 }
 

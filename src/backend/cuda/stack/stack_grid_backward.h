@@ -35,6 +35,27 @@ static __device__ void parts_put(const struct down_share &share, int quads, floa
             parts[((share.group * quads + share.quad) * 4 + k) * N + n] = dx[n];
 }
 
+/* What one output's delta of some samples, from number `first` on, adds to the gradients of four
+ * weights and of their inputs, [4][N]. */
+template <int N>
+static __device__ __forceinline__ void quad_down(const float4 &w, const float (&in)[4 * PART<N>],
+                                                 const float *delta, int first, float (&g)[4],
+                                                 float (&dx)[4 * N])
+{
+    float dy[DELTA<PART<N>>];
+    delta_load<PART<N>>(delta + first, dy);
+#pragma unroll
+    for (int n = 0; n < PART<N>; n++) {
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            g[k] = fmaf(in[k * PART<N> + n], dy[n], g[k]);
+        dx[first + n] = fmaf(w.x, dy[n], dx[first + n]);
+        dx[N + first + n] = fmaf(w.y, dy[n], dx[N + first + n]);
+        dx[2 * N + first + n] = fmaf(w.z, dy[n], dx[2 * N + first + n]);
+        dx[3 * N + first + n] = fmaf(w.w, dy[n], dx[3 * N + first + n]);
+    }
+}
+
 /* The backward pass through the tile: gradients of its inputs as far as its columns make them, to
  * parts, and new weights. */
 template <int N, int SETS>
@@ -48,7 +69,7 @@ static __device__ void grid_down(const struct weight_tile<SETS> &tile, const flo
         const int quad = share.quad, begin = share.begin, end = share.end;
         const bool inside = share.inside;
         const float *dy_at = &delta[(4 * SETS * begin + across) * DELTA<N>];
-        float input[4 * N], dx[4 * N] = {};
+        float input[4 * PART<N>], dx[4 * N] = {};
         float4 *at[SETS], w[SETS];
 #pragma unroll
         for (int s = 0; s < SETS && begin < end; s++) {
@@ -57,25 +78,24 @@ static __device__ void grid_down(const struct weight_tile<SETS> &tile, const flo
         }
         for (int pass = begin; pass < end; pass++, dy_at += 4 * SETS * DELTA<N>) {
             float4 then[SETS];
-            load_quad<N>(x, quad, input); /* no registers for them from pass to pass */
+            float g[SETS][4] = {};
+            if constexpr (PART<N> == N)
+                load_quad<N>(x, quad, input); /* no registers for them from pass to pass */
 #pragma unroll
             for (int s = 0; s < SETS; s++)
                 then[s] = at[s][inside && pass + 1 < end ? tile.stride[s] : 0];
 #pragma unroll
+            for (int n = 0; PART<N> < N && n < N; n += PART<N>) {
+                load_part<N>(x, quad, n, input);
+#pragma unroll
+                for (int s = 0; s < SETS; s++)
+                    quad_down<N>(w[s], input, &dy_at[4 * s * DELTA<N>], n, g[s], dx);
+            }
+#pragma unroll
             for (int s = 0; s < SETS; s++) {
-                float dy[DELTA<N>], g[4] = {};
-                delta_load<N>(&dy_at[4 * s * DELTA<N>], dy);
-#pragma unroll
-                for (int n = 0; n < N; n++) {
-#pragma unroll
-                    for (int k = 0; k < 4; k++)
-                        g[k] = fmaf(input[k * N + n], dy[n], g[k]);
-                    dx[n] = fmaf(w[s].x, dy[n], dx[n]);
-                    dx[N + n] = fmaf(w[s].y, dy[n], dx[N + n]);
-                    dx[2 * N + n] = fmaf(w[s].z, dy[n], dx[2 * N + n]);
-                    dx[3 * N + n] = fmaf(w[s].w, dy[n], dx[3 * N + n]);
-                }
-                quad_sgd(w[s], g, rate);
+                if (PART<N> == N)
+                    quad_down<N>(w[s], input, &dy_at[4 * s * DELTA<N>], 0, g[s], dx);
+                quad_sgd(w[s], g[s], rate);
                 if (inside)
                     *at[s] = w[s];
                 w[s] = then[s];

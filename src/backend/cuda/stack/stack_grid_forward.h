@@ -51,6 +51,22 @@ static __device__ void quad_update(float4 &w, const float (&in)[4 * N], const fl
     quad_sgd(w, g, rate);
 }
 
+/* Of many samples, which registers cannot hold at once, PART at a time; these are the parts. */
+template <int N> constexpr int PART = N > 12 ? N / 2 : N;
+
+/* Four features of the samples from number `first` on, [4][PART]. */
+template <int N>
+static __device__ void load_part(const float *x, int quad, int first, float (&into)[4 * PART<N>])
+{
+    const float *from = &x[quad * grid_quad_floats(N) + first];
+    static_assert(PART<N> == N || (N % 4 == 0 && PART<N> % 4 == 0), "whole quadruples");
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+#pragma unroll
+        for (int n = 0; n + 3 < PART<N>; n += 4)
+            *(float4 *)&into[k * PART<N> + n] = *(const float4 *)&from[k * N + n];
+}
+
 /* Where feature i of sample n lies among the inputs of a layer. */
 template <int N> static __device__ int input_place(int i, int n)
 {
@@ -118,14 +134,27 @@ static __device__ void grid_up(const struct weight_tile<SETS> &tile, const float
             first.ask_up(tile, pass);
         for (int round = 0; round < rounds; round++) {
             float4 then[SETS];
-            float in[4 * N];
 #pragma unroll
             for (int s = 0; s < SETS; s++)
                 then[s] = first.from[s][round + 1 < rounds ? 8 : 0];
-            load_quad<N>(x, round * 8 + part, in);
+            if constexpr (PART<N> == N) {
+                float in[4 * N];
+                load_quad<N>(x, round * 8 + part, in);
+#pragma unroll
+                for (int s = 0; s < SETS; s++)
+                    quad_multiply<N>(first.w[s], in, &sum[s * N]);
+            } else {
+#pragma unroll
+                for (int n = 0; n < N; n += PART<N>) {
+                    float in[4 * PART<N>];
+                    load_part<N>(x, round * 8 + part, n, in);
+#pragma unroll
+                    for (int s = 0; s < SETS; s++)
+                        quad_multiply<PART<N>>(first.w[s], in, &sum[s * N + n]);
+                }
+            }
 #pragma unroll
             for (int s = 0; s < SETS; s++) {
-                quad_multiply<N>(first.w[s], in, &sum[s * N]);
                 first.w[s] = then[s];
                 first.from[s] += 8;
             }

@@ -10,7 +10,8 @@
 #include "backend/cuda/stack/stack_sizes.h"
 
 enum {
-    GRID_BATCH_MOST = 12,
+    GRID_BATCH_MOST = 12,   /* asked, … */
+    GRID_TRAINED_MOST = 16, /* … or trained */
     GRID_THREADS = 512,
     GRID_WARPS = GRID_THREADS / 32,
     GRID_FIRST_MOST = 32,  /* inputs of a first layer that every block has all of */
@@ -37,11 +38,11 @@ enum {
 
 /* Samples that the kernel is compiled for: the least that holds the batch. Fewer than three would
  * leave words of a packet unused, and the assembler then reads the others one by one. */
-static inline int32_t grid_samples(int32_t batch)
+static inline int32_t grid_samples(int32_t batch, bool trains)
 {
-    static const int32_t samples[] = {3, 4, 6, 8, 10, GRID_BATCH_MOST};
+    static const int32_t samples[] = {3, 4, 6, 8, 10, GRID_BATCH_MOST, GRID_TRAINED_MOST};
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
-        if (batch <= samples[i])
+        if (batch <= samples[i] && (trains || samples[i] <= GRID_BATCH_MOST))
             return samples[i];
     return 0;
 }
@@ -245,7 +246,8 @@ static inline bool grid_lay_out(const struct dense_stack *dense, int32_t batch, 
                                 const struct stack_limits *limits, struct grid_layout *out)
 {
     struct grid_layout layout;
-    const int32_t samples = grid_samples(batch), last = dense->layers > 1 ? dense->layers - 1 : 0;
+    const int32_t samples = grid_samples(batch, dense->loss_grad >= 0),
+                  last = dense->layers > 1 ? dense->layers - 1 : 0;
     const int32_t deltas = (samples + 3) / 4 * 4, wide = dense->layer[last].out;
     int32_t most_quads = 0, most_sets = 0, at = 0;
     if (!samples || wide > GRID_LAST_MOST)
@@ -284,9 +286,9 @@ static inline bool grid_lay_out(const struct dense_stack *dense, int32_t batch, 
     layout.target = at;
     at += (wide * samples + 3) / 4 * 4;
     layout.taken = at; /* rows of the data, of even and of odd steps */
-    at += 2 * GRID_BATCH_MOST;
+    at += 2 * GRID_TRAINED_MOST;
     layout.shares = at; /* loss and right answers of each sample */
-    at += 2 * GRID_BATCH_MOST;
+    at += 2 * GRID_TRAINED_MOST;
     layout.delta = at;
     at += 4 * round_up(most_sets, GRID_SETS_AT_ONCE(samples)) * deltas;
     layout.scratch = at;

@@ -264,7 +264,7 @@ static __device__ void grid_steps(const struct grid_net &net, int64_t steps)
     if (has_sample) {
         rows[thread] = stack_row(step.feed, place);
         place = stack_move(place, jump, samples);
-        rows[GRID_BATCH_MOST + thread] = stack_row(step.feed, place);
+        rows[GRID_TRAINED_MOST + thread] = stack_row(step.feed, place);
     }
     __syncthreads();
     const uint32_t before = thread == 0 ? atomicAdd(net.came, 1u) : 0; /* the feed has been read */
@@ -277,8 +277,8 @@ static __device__ void grid_steps(const struct grid_net &net, int64_t steps)
 #pragma unroll 1
     for (int64_t done = 0; done < steps; done++) {
         const uint32_t number = net.first + (uint32_t)done;
-        const uint32_t *next_rows = &rows[(done + 1) % 2 * GRID_BATCH_MOST];
-        uint32_t *now_rows = &rows[done % 2 * GRID_BATCH_MOST];
+        const uint32_t *next_rows = &rows[(done + 1) % 2 * GRID_TRAINED_MOST];
+        uint32_t *now_rows = &rows[done % 2 * GRID_TRAINED_MOST];
         float ahead; /* an element of the next step that a thread fetches early */
         uint32_t row_after = 0;
         block.first_layer(number, step.count && done > 0);
