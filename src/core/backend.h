@@ -66,7 +66,7 @@ struct plan_options {
 struct traffic {
     uint64_t waited_ns; /* in which nothing was computed */
     uint64_t hidden_ns; /* beside the computation */
-    uint64_t bytes;     /* that were given to be summed */
+    uint64_t bytes;     /* that this rank sent, by the least that a sum needs */
 };
 
 /* Rows of one bound tensor, in host memory, for as long as the binding lives. */

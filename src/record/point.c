@@ -254,9 +254,12 @@ void point_flags(const struct point *point, uint64_t set, struct text *out)
 
 void point_command(const struct point *point, struct text *out)
 {
-    if (!point->model[0] || !point->batch || point->workers > 1 || point->nodes > 1)
+    struct point asked = *point;
+    if (!point->model[0] || !point->batch || point->nodes > 1)
         return; /* nothing here runs it */
+    if (point->workers > 1 && point_is(point, CHOICE_scaling_strong))
+        asked.batch *= point->workers;
     text_add(out, "prony bench ");
     text_add_word(out, point->model);
-    point_flags(point, ~((uint64_t)1 << AXIS_model), out);
+    point_flags(&asked, ~((uint64_t)1 << AXIS_model), out);
 }

@@ -139,7 +139,8 @@ const char *record_disturbed(const struct record *record)
 {
     const double others = record_meter(record, "other_load");
     const double cores = (double)json_int(record->machine, "cores", 0);
-    const double threads = record->point.threads ? (double)record->point.threads : 1;
+    const double workers = record->point.workers > 1 ? (double)record->point.workers : 1;
+    const double threads = workers * (record->point.threads ? (double)record->point.threads : 1);
     if (others > RECORD_OTHERS_MATTER && threads + others > cores - 1)
         return "other programs";
     if (is_gpu_shared(record))
@@ -149,7 +150,8 @@ const char *record_disturbed(const struct record *record)
 
 const char *record_crowded(const struct record *record, int64_t cores)
 {
-    const int64_t threads = record->point.threads > 0 ? record->point.threads : 1;
+    const int64_t workers = record->point.workers > 1 ? record->point.workers : 1;
+    const int64_t threads = workers * (record->point.threads > 0 ? record->point.threads : 1);
     const double spare = cores > threads ? (double)(cores - threads) : 0;
     if (record_meter(record, "other_load") > spare + RECORD_OTHERS_MATTER)
         return "other programs";

@@ -115,8 +115,10 @@ enum status lap_compile(struct lap *lap, const struct engine *engine, const stru
 
 enum status lap_prepare(struct lap *lap, const struct engine *engine, const struct params *params)
 {
-    const struct plan_options options = {
-        .slots = 1, .answering = lap->answering, .comm = lap->sharing.comm};
+    const struct plan_options options = {.slots = 1,
+                                         .answering = lap->answering,
+                                         .comm = lap->sharing.comm,
+                                         .traffic = lap->sharing.traffic};
     lap->engine = engine;
     if (sharing_splits(&lap->sharing))
         return lap_split_prepare(lap, params);

@@ -341,7 +341,6 @@ expect says_when_nobody_got_there 0 '0 of 1 seeds' "$prony" bench small --until 
 expect wants_data_for_a_target 2 '--until and --dataset go together' \
     "$prony" bench small --until accuracy=0.95
 expect wants_a_target_for_the_scenario 2 'expected --until' "$prony" bench small --scenario target
-expect offers_no_workers 2 'unknown option --workers' "$prony" bench small --workers 2
 expect trains_in_no_int8 0 'skipped: int8 is for inference: --phase inference' \
     "$prony" bench small --precision int8
 for axis in 'fusion off' 'caches cold' \

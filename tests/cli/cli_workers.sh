@@ -47,6 +47,20 @@ expect a_known_order 2 "prony: order of a pipeline's turns: found 'zigzag', expe
 expect sync_norm_is_for_data 2 'prony: --sync-norm: found --parallelism model, expected data' \
     "$prony" train small iris --workers 2 --parallelism model --sync-norm
 
+# The bench times them in turns with one worker, whose reference says that they are right.
+"$prony" bench mlp:8-24-16-4 --batch 12 --backend simd --workers 1,2,3 --scaling weak,strong --parallelism data,model,pipeline \
+    --seconds 0.02 --out "$folder/records" >"$folder/table"
+rows=$(grep -c '"kind":"result".*"status":"ok".*"verdict":"right"' "$folder/records")
+report bench_is_right $((rows != 13)) "$rows of 13 rows are right: $(cat "$folder/table")"
+for meter in communicate_exposed communicate_hidden sent_bytes worker_speedup worker_efficiency; do
+    rows=$(grep -c "\"$meter\":[0-9]" "$folder/records")
+    report "records_have_$meter" $((rows != 12)) "found it in $rows records, expected 12"
+done
+holds strong_scaling_shares_a_batch "$(grep '"workers":3.*"scaling":"strong"' "$folder/records" | head -n 1)" '"batch":4,'
+expect strong_scaling_divides 2 'prony: --scaling strong: found batch 7 and 2 workers' \
+    "$prony" bench small --batch 7 --workers 1,2 --scaling strong
+expect workers_train 0 'needs --phase training' "$prony" bench small --phase inference --workers 2 --seconds 0.02
+
 # What cannot work is refused in one line.
 expect a_batch_for_each 2 'prony: iris: found 20 workers and batches of 8 samples, expected' \
     "$prony" train small iris --workers 20

@@ -38,7 +38,8 @@ static enum status learn(struct learning *learning, struct comm *comm, struct sp
     views_of(&learning->data, views);
     TRY_OR(done, registry_find(rig_registry(), "ref", &backend));
     TRY_OR(done, engine_open(&engine, backend, &options));
-    TRY_OR(done, rank_plan_open(&rank, &engine, split, &learning->whole, comm, 1));
+    const struct plan_options plan = {.slots = 1, .comm = comm};
+    TRY_OR(done, rank_plan_open(&rank, &engine, split, &learning->whole, &plan));
     TRY_OR(done, rank_plan_bind(&rank, views, VIEWS, &binding));
     TRY_OR(done, backend->run(rank.plan, PARTS_ALL, 0, learning->steps));
     TRY_OR(done, backend->sync(rank.plan));

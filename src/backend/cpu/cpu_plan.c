@@ -375,7 +375,7 @@ enum status cpu_prepare(struct instance *instance, const struct program *program
     plan->observer = options->observer;
     plan->dry = options->dry;
     plan->slots = options->slots ? options->slots : 1;
-    plan->messages.comm = options->comm;
+    plan->messages = (struct messages){.comm = options->comm, .traffic = options->traffic};
     enum status status = check_places(plan);
     if (status == STATUS_OK)
         status = exchange_open(&plan->exchange, program, options, &plan->arena);

@@ -49,8 +49,9 @@ void exchange_start(struct exchange *exchange, void *data, size_t count, enum dt
                                : comm_all_reduce(exchange->comm, data, count, dtype));
     exchange->sent[exchange->sent_count++] = (struct sent){data, ticket};
     exchange->waited_ns += exchange->queue ? 0 : clock_ns() - start_ns;
+    const uint64_t others = (uint64_t)exchange->comm->size - 1;
     if (exchange->traffic)
-        exchange->traffic->bytes += count * dtype_bytes(dtype);
+        exchange->traffic->bytes += 2 * others * count * dtype_bytes(dtype) / (others + 1);
 }
 
 void exchange_wait(struct exchange *exchange, const void *data)

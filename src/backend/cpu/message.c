@@ -1,6 +1,8 @@
 /* message.c: see message.h. */
 #include "backend/cpu/message.h"
 
+#include "base/clock.h"
+
 #include <string.h>
 
 static void note(struct messages *all, enum status status)
@@ -9,12 +11,20 @@ static void note(struct messages *all, enum status status)
         all->failed = status;
 }
 
+static void note_wait(struct messages *all, uint64_t since_ns)
+{
+    if (all->traffic)
+        all->traffic->waited_ns += clock_ns() - since_ns;
+}
+
 static void finish(struct message *message)
 {
     if (!message->under_way)
         return;
+    const uint64_t start_ns = clock_ns();
     message->under_way = false;
     note(message->all, comm_finish(message->all->comm, &message->transfer));
+    note_wait(message->all, start_ns);
 }
 
 void message_send(struct message *message, const void *data)
@@ -26,13 +36,17 @@ void message_send(struct message *message, const void *data)
     comm_begin_send(message->all->comm, message->peer, message->staged, message->bytes,
                     &message->transfer);
     message->under_way = true;
+    if (message->all->traffic)
+        message->all->traffic->bytes += message->bytes;
 }
 
 void message_receive(struct message *message, void *data)
 {
     struct messages *all = message->all;
+    const uint64_t start_ns = clock_ns();
     if (all->failed == STATUS_OK)
         note(all, comm_receive(all->comm, message->peer, data, message->bytes));
+    note_wait(all, start_ns);
 }
 
 static bool is_message(const struct op *op)

@@ -6,13 +6,13 @@
 #ifndef PRONY_BACKEND_CPU_MESSAGE_H
 #define PRONY_BACKEND_CPU_MESSAGE_H
 
-#include "core/comm.h"
-#include "core/program.h"
+#include "core/backend.h"
 
 /* All of a plan. */
 struct messages {
-    struct comm *comm;    /* or NULL */
-    struct message *list; /* slots × ops: those of send and receive; NULL: it has none */
+    struct comm *comm;       /* or NULL */
+    struct traffic *traffic; /* is added to; or NULL */
+    struct message *list;    /* slots × ops: those of send and receive; NULL: it has none */
     size_t count;
     enum status failed; /* what the first came to that failed: kernels return nothing */
 };

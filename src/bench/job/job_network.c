@@ -115,9 +115,7 @@ static enum status network_bind_all(struct job_network *network, bool checked)
 static enum status network_attach(struct job_network *network)
 {
     const struct backend *backend = network->options.backend;
-    const struct plan_options plain = {.answering = network->options.answering,
-                                       .comm = network->options.comm,
-                                       .traffic = network->options.traffic};
+    const struct plan_options plain = {.answering = network->options.answering};
 
     TRY(backend->attach(network->device, &network->task->params, &network->instance));
     for (int32_t p = 0; p < network->task->step.count; p++)

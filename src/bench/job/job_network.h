@@ -13,8 +13,6 @@ struct network_options {
     enum samples_place place;
     enum ingestion ingestion;
     enum answering answering;
-    struct comm *comm;       /* of a worker of several: its programs communicate; or NULL */
-    struct traffic *traffic; /* … what that took; or NULL */
     bool chained; /* each call needs the answer to the last; inputs are real numbers in memory */
 };
 

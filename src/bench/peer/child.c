@@ -22,11 +22,9 @@
 #include <unistd.h>
 
 /* In the child, between fork and exec: only calls that are safe there. Does not return. */
-static void child_become(const char *path, char *const *environment, int input, int output,
+static void child_become(char *const *arguments, char *const *environment, int input, int output,
                          int errors, pid_t parent)
 {
-    char *const arguments[] = {(char *)(uintptr_t)path, (char[]){"peer"}, NULL};
-
     signal(SIGPIPE, SIG_DFL); /* we may ignore it; our child should not */
     setpgid(0, 0);
     personality(
@@ -37,7 +35,7 @@ static void child_become(const char *path, char *const *environment, int input, 
     if (dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(errors, 2) < 0)
         _exit(127);
     close_range(3, ~0u, 0);
-    execve(path, arguments, environment);
+    execve(arguments[0], arguments, environment);
     dprintf(2, "%s\n", strerror(errno));
     _exit(127);
 }
@@ -61,8 +59,10 @@ static enum status child_environment(struct child *child, char ***out)
     return STATUS_OK;
 }
 
-static enum status child_start(struct child *child, const char *path, char *const *environment)
+static enum status child_start(struct child *child, char *const *arguments,
+                               char *const *environment)
 {
+    const char *path = arguments[0];
     int input[2], output[2], errors[2];
     pid_t parent = getpid();
 
@@ -79,7 +79,7 @@ static enum status child_start(struct child *child, const char *path, char *cons
     }
     pid_t pid = fork();
     if (pid == 0)
-        child_become(path, environment, input[1], output[1], errors[1], parent);
+        child_become(arguments, environment, input[1], output[1], errors[1], parent);
     int trouble = errno;
     close(input[1]);
     close(output[1]);
@@ -112,15 +112,18 @@ static enum status child_check(const char *path, char real[PATH_MAX])
                                : status_prefix(status, "a peer may load the files beside it");
 }
 
-enum status child_open(struct child *child, const char *path)
+enum status child_open(struct child *child, const char *path, int64_t workers)
 {
-    char **environment, real[PATH_MAX];
+    char **environment, real[PATH_MAX], count[24];
+    char *const arguments[] = {real, (char[]){"peer"}, workers > 1 ? (char[]){"--workers"} : NULL,
+                               count, NULL};
 
     memset(child, 0, sizeof *child);
     TRY(child_check(path, real));
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* whom it leaves behind becomes a child of ours */
     TRY(child_environment(child, &environment));
-    enum status status = child_start(child, real, environment);
+    snprintf(count, sizeof count, "%" PRId64, workers);
+    enum status status = child_start(child, arguments, environment);
     mem_free(environment);
     return status;
 }

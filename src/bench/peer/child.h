@@ -28,7 +28,7 @@ struct child {
 
 /* Starts the executable at `path`, with the argument "peer", for those that are more than a peer.
  */
-enum status child_open(struct child *child, const char *path);
+enum status child_open(struct child *child, const char *path, int64_t workers);
 
 /* Sends the line (the '\n' is added) and takes one line of answer, without its '\n', into *answer.
  * STATUS_TIMEOUT when it takes longer than `limit_ns`; STATUS_INTERRUPTED when `stopped` (or NULL),

@@ -26,7 +26,10 @@ struct job_peer {
     int doubts;           /* runs in a row that say to have taken far less than passed */
     bool exports;         /* it reads the network as ONNX */
     bool answered;        /* it said what it is */
-    bool sound;           /* every request was answered as it should be */
+    const char *isa, *pages;     /* that it has, or NULL */
+    struct peer_traffic traffic; /* sums over … */
+    double told;                 /* … so many iterations */
+    bool sound;                  /* every request was answered as it should be */
 };
 
 /* Asks, and gives the parsed answer (in `arena`) when its status is "ok". */
@@ -143,7 +146,7 @@ static enum status peer_start(struct job_peer *peer)
         child_close(&peer->child, PEER_GRACE_NS); /* it died waiting: another one */
         peer->sound = true;
     }
-    TRY(child_open(&peer->child, peer->work.path));
+    TRY(child_open(&peer->child, peer->work.path, peer->work.workers));
     TRY(peer_ask(peer, "{\"do\":\"probe\"}", &peer->about, &answer));
     peer_know(peer, answer);
     return STATUS_OK;
@@ -182,6 +185,8 @@ static enum status peer_prepare(struct job *job)
         peer->software = json_get(answer, "software");
     peer->tuning = json_get(answer, "tuning");
     peer->unit_name = json_text(answer, "unit_name", NULL);
+    peer->isa = json_text(json_get(answer, "device"), "isa", NULL);
+    peer->pages = json_text(json_get(answer, "device"), "pages", NULL);
     peer->handicap = json_text(answer, "handicap", NULL);
     return STATUS_OK;
 }
@@ -222,6 +227,19 @@ static enum status peer_doubt(struct job_peer *peer, int64_t iterations, uint64_
     return STATUS_OK;
 }
 
+/* What workers say of their communication; of the last runs, the first being warm-up. */
+static void peer_communicated(struct job_peer *peer, const struct json *answer, int64_t iterations)
+{
+    const double count = (double)iterations;
+    const double exposed = json_real(answer, "exposed_ns", -1);
+    if (!(exposed >= 0))
+        return;
+    peer->traffic.exposed_ns += count * exposed;
+    peer->traffic.hidden_ns += count * json_real(answer, "hidden_ns", 0);
+    peer->traffic.sent_bytes += count * json_real(answer, "sent_bytes", 0);
+    peer->told += count;
+}
+
 static enum status peer_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
 {
     struct job_peer *peer = (struct job_peer *)job;
@@ -247,6 +265,7 @@ static enum status peer_run(struct job *job, int64_t iterations, uint64_t *elaps
                              claimed_ns, passed_ns);
     else {
         *elapsed_ns = (uint64_t)claimed_ns;
+        peer_communicated(peer, answer, iterations);
         status = peer_doubt(peer, iterations, *elapsed_ns, passed_ns);
     }
 done:
@@ -276,7 +295,8 @@ static enum status peer_describe(struct job *job, struct arena *arena, struct jo
 {
     const struct job_peer *peer = (const struct job_peer *)job;
     (void)arena;
-    *out = (struct job_info){.software = peer->software,
+    *out = (struct job_info){.device = {.isa = peer->isa, .pages = peer->pages},
+                             .software = peer->software,
                              .tuning = peer->tuning,
                              .unit_name = peer->unit_name,
                              .handicap = peer->handicap};
@@ -362,6 +382,15 @@ enum status peer_bank_is_prony(struct peer_bank *bank, const char *path, bool *o
     }
     *out = known->is_prony;
     return STATUS_OK;
+}
+
+bool job_peer_traffic(const struct job *job, struct peer_traffic *out)
+{
+    const struct job_peer *peer = (const struct job_peer *)job;
+    *out = (struct peer_traffic){.exposed_ns = peer->traffic.exposed_ns / peer->told,
+                                 .hidden_ns = peer->traffic.hidden_ns / peer->told,
+                                 .sent_bytes = peer->traffic.sent_bytes / peer->told};
+    return peer->told > 0;
 }
 
 void job_peer_run_exactly(struct job *job)

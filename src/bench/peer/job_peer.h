@@ -44,12 +44,14 @@ enum status peer_bank_is_prony(struct peer_bank *bank, const char *path, bool *o
 
 /* What a peer that is another prony was asked for on an axis. */
 struct peer_axis {
-    const char *key, *value;
+    const char *key;
+    char value[32];
 };
 
-enum { PEER_CHECKS = 2, PEER_AXES = 4 };
+enum { PEER_CHECKS = 2, PEER_AXES = 6 };
 struct peer_work {
     const char *path;                 /* the executable */
+    int64_t workers;                  /* processes that it is told to be, unless one */
     const char *prepare;              /* the request lines, as docs/peers.md has them */
     struct peer_axis axes[PEER_AXES]; /* … of prepare: what must come back; key NULL: no more */
     const char *checks[PEER_CHECKS];  /* asked one after the other; NULL: no more */
@@ -83,6 +85,13 @@ bool job_peer_answered(const struct job *job);
 /* Asks what its layers take in so many iterations, watched: the answer, in the arena. */
 enum status job_peer_profile(struct job *job, int64_t iterations, struct arena *arena,
                              const struct json **out);
+
+/* What the workers of such a process said that communication took, of an iteration: false where
+ * nobody said anything. */
+struct peer_traffic {
+    double exposed_ns, hidden_ns, sent_bytes;
+};
+bool job_peer_traffic(const struct job *job, struct peer_traffic *out);
 
 /* The process, for the meters; 0 before prepare. */
 pid_t job_peer_process(const struct job *job);

@@ -3,6 +3,7 @@
 
 #include "bench/job/describe.h"
 #include "bench/job/job_network.h"
+#include "bench/job/job_workers.h"
 #include "bench/scenario.h"
 #include "nn/formats/safetensors.h"
 #include "record/facts.h"
@@ -77,6 +78,27 @@ static enum status read_options(const struct peer_session *session, const struct
     return STATUS_OK;
 }
 
+static int workers_of(const struct peer_session *session)
+{
+    return session->comm ? session->comm->size : 1;
+}
+
+/* The axes that say how several workers share the work out. */
+static enum status read_sharing(const struct peer_session *session, const struct json *request,
+                                struct sharing *out)
+{
+    const struct json *asked = json_get(request, "axes");
+    int64_t workers = 1;
+    *out = (struct sharing){.comm = session->comm};
+    text_to_int(json_text(asked, "workers", "1"), &workers);
+    if (workers != workers_of(session))
+        FAIL(STATUS_UNSUPPORTED, "found %d workers, expected %lld", workers_of(session),
+             (long long)workers);
+    if (session->comm && strcmp(json_text(request, "phase", ""), "training") != 0)
+        FAIL(STATUS_UNSUPPORTED, "--workers needs --phase training");
+    return sharing_read(json_text(asked, "parallelism", NULL), NULL, 0, PARALLEL_DATA, out);
+}
+
 /* Of the axes that were asked for, what it has. */
 static enum status answer_axes(struct peer_session *session, const struct json *request,
                                const struct network_options *options, struct json_writer *out)
@@ -85,10 +107,14 @@ static enum status answer_axes(struct peer_session *session, const struct json *
     struct job_info info;
     TRY(session->job->kind->describe(session->job, &session->task->arena, &info));
     const struct device_info *device = &info.device;
+    char workers[16];
     TRY(describe_check_threads(options->backend->name, device, options->device.threads));
+    snprintf(workers, sizeof workers, "%d", workers_of(session));
     const struct {
         const char *axis, *has;
-    } rows[] = {{"isa", device->isa ? device->isa : json_text(asked, "isa", "")},
+    } rows[] = {{"workers", workers},
+                {"parallelism", json_text(asked, "parallelism", "")}, /* or it was refused */
+                {"isa", device->isa ? device->isa : json_text(asked, "isa", "")},
                 {"fusion", options->fusion ? "on" : "off"},
                 {"pages", device->pages ? device->pages : json_text(asked, "pages", "")},
                 {"precision", options->device.precision}};
@@ -99,6 +125,11 @@ static enum status answer_axes(struct peer_session *session, const struct json *
             continue;
         json_put_text(out, rows[i].axis, rows[i].has);
     }
+    json_end(out);
+    json_key(out, "device");
+    json_object(out);
+    json_put_text(out, "isa", device->isa ? device->isa : "");
+    json_put_text(out, "pages", device->pages ? device->pages : "");
     json_end(out);
     return STATUS_OK;
 }
@@ -120,11 +151,13 @@ static enum status answer_prepare(struct peer_session *session, const struct jso
                                   struct json_writer *out)
 {
     struct network_options options;
+    struct sharing sharing;
     bool training = strcmp(json_text(request, "phase", ""), "training") == 0;
     struct text optimiser = {0};
 
     peer_session_close(session);
     TRY(read_options(session, request, &options));
+    TRY(read_sharing(session, request, &sharing));
     enum status status = read_optimiser(request, &optimiser);
     const struct task_options wanted = {.model = json_text(request, "model", ""),
                                         .phase = training ? PHASE_TRAINING : PHASE_INFERENCE,
@@ -141,10 +174,30 @@ static enum status answer_prepare(struct peer_session *session, const struct jso
     }
     for (int64_t i = 0; i < session->task->rows; i++)
         session->task->order[i] = (uint32_t)i; /* the file has them as they are visited */
-    TRY(job_network_open(session->task, &options, &session->job));
+    TRY(session->comm ? job_workers_open(session->task, &options, &sharing, &session->job)
+                      : job_network_open(session->task, &options, &session->job));
     TRY(session->job->kind->prepare(session->job));
     answer_handicap(out);
     return answer_axes(session, request, &options, out);
+}
+
+/* All workers decide by the time that the first one saw. */
+static enum status agree_on(const struct peer_session *session, uint64_t *iteration_ns)
+{
+    return session->comm ? comm_broadcast(session->comm, 0, iteration_ns, sizeof *iteration_ns)
+                         : STATUS_OK;
+}
+
+/* What communication took, of an iteration. */
+static enum status answer_traffic(struct peer_session *session, int64_t iterations,
+                                  struct json_writer *out)
+{
+    struct traffic traffic;
+    TRY(job_workers_traffic(session->job, &traffic));
+    json_put_real(out, "exposed_ns", (double)traffic.waited_ns / (double)iterations);
+    json_put_real(out, "hidden_ns", (double)traffic.hidden_ns / (double)iterations);
+    json_put_real(out, "sent_bytes", (double)traffic.bytes / (double)iterations);
+    return STATUS_OK;
 }
 
 /* Whoever has just been woken finds cold caches: a short iteration is run once before it is timed,
@@ -152,18 +205,19 @@ static enum status answer_prepare(struct peer_session *session, const struct jso
 static enum status answer_run(struct peer_session *session, const struct json *request,
                               struct json_writer *out)
 {
-    int64_t iterations = json_int(request, "iterations", 1);
+    int64_t iterations = json_int(request, "iterations", 1), warm = 0;
     uint64_t elapsed_ns;
 
     if (iterations < 1)
         FAIL(STATUS_INPUT, "iterations: found %lld, expected 1 or more", (long long)iterations);
     if (json_bool(request, "warm", true) && session->iteration_ns &&
         session->iteration_ns < SHORT_NS)
-        TRY(session->job->kind->run(session->job, 1, &elapsed_ns));
+        TRY(session->job->kind->run(session->job, warm = 1, &elapsed_ns));
     TRY(session->job->kind->run(session->job, iterations, &elapsed_ns));
     session->iteration_ns = elapsed_ns / (uint64_t)iterations;
+    TRY(agree_on(session, &session->iteration_ns));
     json_put_uint(out, "elapsed_ns", elapsed_ns ? elapsed_ns : 1);
-    return STATUS_OK;
+    return session->comm ? answer_traffic(session, iterations + warm, out) : STATUS_OK;
 }
 
 /* The places that are asked for, in the place of the task's own. */
@@ -200,7 +254,8 @@ static enum status answer_check(struct peer_session *session, const struct json 
     else if (task->phase == PHASE_INFERENCE && most > 0 && most < task->value_count)
         task->value_count = most;
     TRY(outcome_make(task, &task->arena, &found));
-    TRY(job_network_outcome(session->job, &found));
+    TRY(session->comm ? job_workers_outcome(session->job, &found)
+                      : job_network_outcome(session->job, &found));
     const int32_t stage = task_stages(task) - 1;
     json_put_real(out, "loss", found.loss[stage]);
     json_key(out, "values");

@@ -8,9 +8,12 @@
 #include "core/job.h"
 #include "core/registry.h"
 
+struct comm;
 struct task;
 struct peer_session {
     const struct registry *registry; /* given; the rest is zeroed at first */
+    struct comm *comm; /* … and this: to the other workers, of which each answers every request, and
+                          the first one's answers count; NULL: it works alone */
     struct task *task;
     struct job *job;
     uint64_t iteration_ns; /* of the last run */

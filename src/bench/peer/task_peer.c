@@ -9,6 +9,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The layer's arguments under the names that layers.def has; a list (kernel 5x5) is an array, a
@@ -62,23 +63,33 @@ static void peer_layers(const struct network *network, struct json_writer *write
     json_end(writer);
 }
 
+/* An axis of the point, unless it is as usual. */
+static int add_axis(const struct point *point, enum axis_index which, struct peer_axis *out)
+{
+    const struct axis *axis = &axes[which];
+    char number[POINT_NUMBER];
+    const char *value = point_get(point, axis, number);
+    if (!value[0] || strcmp(value, axis->otherwise) == 0)
+        return 0;
+    out->key = axis->key;
+    snprintf(out->value, sizeof out->value, "%s", value);
+    return 1;
+}
+
 void task_peer_axes(const struct point *point, struct peer_axis out[PEER_AXES])
 {
-    static const enum axis_index ours[PEER_AXES] = {AXIS_isa, AXIS_fusion, AXIS_pages,
-                                                    AXIS_precision};
+    static const enum axis_index ours[] = {AXIS_isa, AXIS_fusion, AXIS_pages, AXIS_precision},
+                                 shared[] = {AXIS_workers, AXIS_parallelism};
     int count = 0;
-    for (int i = 0; point->fusion[0] && i < PEER_AXES; i++) {
-        const struct axis *axis = &axes[ours[i]];
-        char number[POINT_NUMBER];
-        const char *value = point_get(point, axis, number); /* they are texts: the point's own */
-        if (value[0] && strcmp(value, axis->otherwise) != 0)
-            out[count++] = (struct peer_axis){axis->key, value};
-    }
+    for (size_t i = 0; point->fusion[0] && i < sizeof ours / sizeof *ours; i++)
+        count += add_axis(point, ours[i], &out[count]);
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        count += add_axis(point, shared[i], &out[count]);
 }
 
 static void peer_axes(const struct point *point, struct json_writer *writer)
 {
-    struct peer_axis asked[PEER_AXES] = {{NULL, NULL}};
+    struct peer_axis asked[PEER_AXES] = {{NULL, ""}};
     task_peer_axes(point, asked);
     json_key(writer, "axes");
     json_object(writer);

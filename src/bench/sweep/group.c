@@ -13,6 +13,7 @@
 #include "bench/peer/task_peer.h"
 #include "bench/sweep/entry.h"
 #include "bench/sweep/group_result.h"
+#include "bench/sweep/group_workers.h"
 #include "bench/sweep/target_group.h"
 #include "record/names.h"
 #include "record/software.h"
@@ -34,26 +35,15 @@ static bool is_prony(const struct point *point)
     return strcmp(point->framework, "prony") == 0;
 }
 
+/* Several workers are processes of their own, which a peer's protocol asks. */
+static bool is_shared(const struct point *point)
+{
+    return is_prony(point) && point_workers(point) > 1;
+}
+
 static bool is_cold(const struct point *point)
 {
     return point_is(point, CHOICE_caches_cold);
-}
-
-/* The record of a contender that could not run. Absent capability is a skip; anything else failed.
- */
-static enum status group_refuse(struct group *group, struct contender *contender,
-                                enum status status)
-{
-    struct record *record = &contender->record;
-    if (status == STATUS_INTERRUPTED)
-        return status;
-    record->status = status == STATUS_UNSUPPORTED ? RECORD_SKIPPED : RECORD_FAILED;
-    NEED(record->reason = arena_text(&group->arena, status_message()));
-    if (status == STATUS_WRONG) {
-        record->check.verdict = RECORD_WRONG;
-        record->check.reason = record->reason;
-    }
-    return STATUS_OK;
 }
 
 /* Who cannot take part is refused before anything is made for it: parameters and references may
@@ -64,7 +54,9 @@ static enum status group_screen(struct group *group, int *left)
     for (int i = 0; i < group->count; i++) {
         struct contender *contender = &group->contenders[i];
         const struct point *point = &contender->record.point;
-        enum status status = entry_check(group->bench, point);
+        enum status status = group_workers_check(point);
+        if (status == STATUS_OK)
+            status = entry_check(group->bench, point);
         if (status == STATUS_OK && is_prony(point))
             status = entry_probe(group->bench, point);
         if (status == STATUS_OK)
@@ -76,9 +68,10 @@ static enum status group_screen(struct group *group, int *left)
 }
 
 /* What is right, found out when somebody will be asked. */
-static enum status group_refer(struct group *group)
+static enum status group_refer(const struct group *group, const struct contender *contender)
 {
-    return reference_begin(&group->workload->reference, group->bench, group->task);
+    struct workload *workload = contender->workload;
+    return reference_begin(&workload->reference, group->bench, workload->task);
 }
 
 static enum status group_open_network(struct group *group, struct contender *contender)
@@ -90,10 +83,10 @@ static enum status group_open_network(struct group *group, struct contender *con
 
     TRY(entry_device(group->bench, point, &options.backend, &options.device));
     TRY(entry_samples(point, &options));
-    return job_network_open(group->task, &options, &contender->job);
+    return job_network_open(contender->workload->task, &options, &contender->job);
 }
 
-static enum status group_open_library(struct group *group, struct contender *contender)
+static enum status open_library(struct contender *contender)
 {
     const struct point *point = &contender->record.point;
     const struct library_options options = {.model = point->model,
@@ -101,16 +94,19 @@ static enum status group_open_library(struct group *group, struct contender *con
                                             .precision = point->precision,
                                             .threads = (int)point->threads,
                                             .answering = scenario_answering(point->scenario)};
-    return job_library_open(group->task, &options, &contender->job);
+    return job_library_open(contender->workload->task, &options, &contender->job);
 }
 
 static enum status group_open_peer(struct group *group, struct contender *contender)
 {
     const struct point *point = &contender->record.point;
+    struct task *task = contender->workload->task;
     struct peer_work work = {
+        .path = "/proc/self/exe",
+        .workers = is_prony(point) || strchr(point->framework, '/') ? point_workers(point) : 1,
         .compare = task_peer_compare,
         .export = task_peer_export,
-        .context = group->task,
+        .context = task,
         .exactly = scenario_answering(point->scenario) != ANSWER_STEPS || is_cold(point),
         .patience_ns = HUNG_TIMES * group->bench->patience_ns,
         .search_ns = SEARCH_TIMES * group->bench->patience_ns,
@@ -120,15 +116,18 @@ static enum status group_open_peer(struct group *group, struct contender *conten
     };
 
     task_peer_axes(point, work.axes);
-    TRY(peers_find(group->bench->peers, point->framework, &group->arena, &work.path));
+    if (!is_prony(point))
+        TRY(peers_find(group->bench->peers, point->framework, &group->arena, &work.path));
+    if (work.workers > 1)
+        work.bank = NULL;
     const char *absent = peer_bank_absent(&group->bench->waiting, work.path);
     contender->record.absent = absent != NULL;
     if (absent)
         FAIL(STATUS_UNSUPPORTED, "%s", absent);
-    TRY(task_peer_prepare(group->task, point, (double)work.search_ns * 1e-9,
-                          group->bench->look != NULL, &contender->prepare));
-    for (int32_t stage = 0; stage < task_stages(group->task); stage++) {
-        TRY(task_peer_check(group->task, stage, &contender->checks[stage]));
+    TRY(task_peer_prepare(task, point, (double)work.search_ns * 1e-9, group->bench->look != NULL,
+                          &contender->prepare));
+    for (int32_t stage = 0; stage < task_stages(task); stage++) {
+        TRY(task_peer_check(task, stage, &contender->checks[stage]));
         work.checks[stage] = text_of(&contender->checks[stage]);
     }
     work.prepare = text_of(&contender->prepare);
@@ -147,11 +146,11 @@ static enum status group_iterate(struct contender *contender)
 }
 
 /* A peer begins anew for each stage. */
-static uint64_t group_check_ns(const struct group *group, const struct contender *contender)
+static uint64_t group_check_ns(const struct contender *contender)
 {
     uint64_t steps = 0;
-    for (int32_t stage = 0; stage < task_stages(group->task); stage++)
-        steps += (uint64_t)task_steps(group->task, stage);
+    for (int32_t stage = 0; stage < task_stages(contender->workload->task); stage++)
+        steps += (uint64_t)task_steps(contender->workload->task, stage);
     return contender->first_ns * steps;
 }
 
@@ -159,7 +158,7 @@ static uint64_t group_check_ns(const struct group *group, const struct contender
  * does. */
 static enum status group_warm(struct group *group, struct contender *contender)
 {
-    if (contender->warm || group_check_ns(group, contender) <= group->bench->patience_ns)
+    if (contender->warm || group_check_ns(contender) <= group->bench->patience_ns)
         return STATUS_OK;
     contender->warm = true;
     return group_iterate(contender);
@@ -169,26 +168,30 @@ static enum status group_warm(struct group *group, struct contender *contender)
 static enum status group_check(struct group *group, struct contender *contender)
 {
     struct record_check *check = &contender->record.check;
+    const struct task *task = contender->workload->task;
     enum status status;
     double error = (double)NAN;
 
-    if (group->task->refused) {
+    if (task->refused) {
         NEED(check->reason =
-                 arena_format(&group->arena, "prony cannot import it: %s", group->task->refused));
+                 arena_format(&group->arena, "prony cannot import it: %s", task->refused));
         return STATUS_OK;
     }
+    check->reason = group_workers_differ(contender);
+    if (check->reason)
+        return STATUS_OK;
     TRY(group_warm(group, contender));
-    if (group_check_ns(group, contender) > group->bench->patience_ns)
-        status = reference_refuse(group->bench, (double)group_check_ns(group, contender), "");
-    else if ((status = group_refer(group)) == STATUS_OK)
-        status = reference_check(&group->workload->reference, contender->job, &error);
+    if (group_check_ns(contender) > group->bench->patience_ns)
+        status = reference_refuse(group->bench, (double)group_check_ns(contender), "");
+    else if ((status = group_refer(group, contender)) == STATUS_OK)
+        status = reference_check(&contender->workload->reference, contender->job, &error);
     if (status == STATUS_UNSUPPORTED) {
         NEED(check->reason = arena_text(&group->arena, status_message()));
         return STATUS_OK;
     }
-    check->against = group->workload->reference.name;
+    check->against = contender->workload->reference.name;
     check->difference = error;
-    check->tolerance = group->task->tolerance;
+    check->tolerance = task->tolerance;
     TRY(status);
     check->verdict = RECORD_RIGHT;
     return STATUS_OK;
@@ -257,7 +260,7 @@ static enum status group_describe(struct group *group, struct contender *contend
 
     TRY(contender->job->kind->describe(contender->job, &group->arena, &info));
     TRY(describe_check_threads(point->backend, &info.device, point->threads));
-    if (contender->is_peer)
+    if (contender->is_peer && !is_prony(point))
         return group_describe_peer(group, contender, &info);
     group_describe_own(group, contender, &info);
     return entry_name_storage(&contender->record.point, info.storage);
@@ -268,7 +271,8 @@ static enum status group_ready(struct group *group, struct contender *contender)
 {
     const char *framework = contender->record.point.framework, *path;
     enum status status = contender->job->kind->prepare(contender->job);
-    if (status != STATUS_UNSUPPORTED || !contender->is_peer || job_peer_answered(contender->job))
+    if (status != STATUS_UNSUPPORTED || !contender->is_peer ||
+        is_shared(&contender->record.point) || job_peer_answered(contender->job))
         return status;
     TRY(peers_find(group->bench->peers, framework, &group->arena, &path));
     TRY(peer_bank_leave_out(&group->bench->waiting, path, status_message()));
@@ -282,11 +286,12 @@ static enum status group_start(struct group *group, struct contender *contender)
 {
     struct record *record = &contender->record;
     if (is_prony(&record->point))
-        TRY(group_refer(group)); /* before this process is tied to a core, and before the clock */
+        TRY(group_refer(
+            group, contender)); /* before this process is tied to a core, and before the clock */
     uint64_t start_ns = clock_ns();
 
-    TRY(!is_prony(&record->point)               ? group_open_peer(group, contender)
-        : entry_through_library(&record->point) ? group_open_library(group, contender)
+    TRY(!is_prony(&record->point) || is_shared(&record->point) ? group_open_peer(group, contender)
+        : entry_through_library(&record->point)                ? open_library(contender)
                                                 : group_open_network(group, contender));
     TRY(group_ready(group, contender));
     const pid_t process = contender->is_peer ? job_peer_process(contender->job) : 0;
@@ -304,23 +309,6 @@ static enum status group_start(struct group *group, struct contender *contender)
     return STATUS_OK;
 }
 
-/* A workload that cannot be made is every contender's refusal, but peers may open a file that prony
- * cannot import. */
-static enum status group_fill(struct group *group)
-{
-    bool host = true;
-    for (int i = 0; i < group->count; i++)
-        host = host && strcmp(group->contenders[i].record.point.unit, "gpu") != 0;
-    enum status status = workload_fill(group->workload, group->bench, host);
-    for (int i = 0; i < group->count && status != STATUS_OK; i++) {
-        struct contender *contender = &group->contenders[i];
-        if (contender->record.status == RECORD_OK &&
-            (is_prony(&contender->record.point) || !group->task->for_peers))
-            TRY(group_refuse(group, contender, status));
-    }
-    return STATUS_OK;
-}
-
 static enum status group_make(struct group *group, const struct point *points, int count)
 {
     NEED(group->contenders = mem_array((size_t)count, sizeof *group->contenders));
@@ -330,9 +318,8 @@ static enum status group_make(struct group *group, const struct point *points, i
     for (int i = 0; i < count; i++) {
         struct record *record = &group->contenders[i].record;
         TRY(bench_start_record(group->bench, &points[i], &group->arena, record));
-        record->program = group->task->program[0] ? group->task->program : NULL;
     }
-    return STATUS_OK;
+    return group_workers_open(group);
 }
 
 static void group_free(struct group *group)
@@ -352,6 +339,7 @@ static void group_free(struct group *group)
     }
     for (int i = 0; i < group->probe_count; i++)
         group->probes[i]->kind->close(group->probes[i]);
+    group_workers_close(group);
     mem_free(group->contenders);
     mem_free(group->timings);
     arena_free(&group->arena);
@@ -372,7 +360,7 @@ static void group_enter(struct group *group, struct contender *contender)
     timing->first_meters = contender->first_meters;
     timing->warm = contender->warm;
     timing->family = contender->family;
-    timing->threads = point->threads;
+    timing->threads = point->threads * point_workers(point);
     timing->start_ns = (uint64_t)contender->record.start_ns;
     timing->lasts_ns = gpu ? MEASURE_GPU_NS : 0;
     timing->together = gpu && !point_is(point, CHOICE_ingestion_resident) ? STAGED_TOGETHER : 0;
@@ -480,7 +468,7 @@ static enum status group_show(const struct group *group)
     const struct bench *bench = group->bench;
     for (int i = 0; bench->look && i < group->count; i++) {
         const struct contender *contender = &group->contenders[i];
-        const struct bench_look look = {.task = group->task,
+        const struct bench_look look = {.task = contender->workload->task,
                                         .job = contender->job,
                                         .is_peer = contender->is_peer,
                                         .record = &contender->record};
@@ -497,6 +485,7 @@ static enum status group_conclude(struct group *group)
         if (group->contenders[i].runs)
             TRY(group_result(group, &group->contenders[i]));
     TRY(group_compare(group));
+    group_workers_compare(group);
     TRY(group_show(group));
     for (int i = 0; i < group->count; i++)
         TRY(bench_write(group->bench, &group->contenders[i].record));
@@ -578,7 +567,7 @@ static enum status group_query(struct group *group, enum scenario scenario)
 enum status group_run(struct bench *bench, struct workload *workload, const struct point *points,
                       int count)
 {
-    struct group group = {.bench = bench, .workload = workload, .task = workload->task};
+    struct group group = {.bench = bench, .workload = workload};
     enum scenario scenario;
     int left = 0;
     if (point_is(&points[0], CHOICE_scenario_target))
@@ -589,7 +578,7 @@ enum status group_run(struct bench *bench, struct workload *workload, const stru
     if (status == STATUS_OK)
         status = group_screen(&group, &left);
     if (status == STATUS_OK && left)
-        status = group_fill(&group);
+        status = group_workers_fill(&group);
     if (status == STATUS_OK)
         status = group_prepare(&group);
     if (status == STATUS_OK)

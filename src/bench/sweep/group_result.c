@@ -4,16 +4,31 @@
 #include "base/machine/cpu.h"
 #include "bench/job/job_network.h"
 #include "bench/sweep/entry.h"
+#include "bench/sweep/group_workers.h"
 #include "bench/sweep/notes.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static void group_use_ceilings(struct group *group, struct contender *contender, struct floor *out)
+enum status group_refuse(struct group *group, struct contender *contender, enum status status)
 {
     struct record *record = &contender->record;
-    const struct work work = work_in(&group->task->work, record->point.precision);
+    if (status == STATUS_INTERRUPTED)
+        return status;
+    record->status = status == STATUS_UNSUPPORTED ? RECORD_SKIPPED : RECORD_FAILED;
+    NEED(record->reason = arena_text(&group->arena, status_message()));
+    if (status == STATUS_WRONG) {
+        record->check.verdict = RECORD_WRONG;
+        record->check.reason = record->reason;
+    }
+    return STATUS_OK;
+}
+
+static void use_ceilings(struct contender *contender, struct floor *out)
+{
+    struct record *record = &contender->record;
+    const struct work work = work_in(&contender->workload->task->work, record->point.precision);
     floor_of(&work, &contender->ceilings, out);
     record->floor_ns = out->ns;
     record->bound = out->bound;
@@ -24,7 +39,7 @@ static enum status group_yardstick(struct group *group, const struct point *poin
                                    struct yardstick *out)
 {
     *out = (struct yardstick){.calibration = &group->bench->calibration,
-                              .threads = (int)point->threads,
+                              .threads = (int)(point->threads * point_workers(point)),
                               .precision = point->precision};
     if (strcmp(point->unit, "cpu") == 0)
         return STATUS_OK;
@@ -34,7 +49,8 @@ static enum status group_yardstick(struct group *group, const struct point *poin
 /* Sets the contender's ceilings where they can be found. */
 static enum status group_ceilings(struct group *group, struct contender *contender, bool again)
 {
-    const struct work work = work_in(&group->task->work, contender->record.point.precision);
+    const struct work work =
+        work_in(&contender->workload->task->work, contender->record.point.precision);
     struct yardstick yardstick;
     struct ceilings found;
     TRY(group_yardstick(group, &contender->record.point, &yardstick));
@@ -48,7 +64,7 @@ static enum status group_ceilings(struct group *group, struct contender *contend
 static void group_probe(struct group *group, struct contender *contender, const struct floor *floor)
 {
     const struct point *point = &contender->record.point;
-    const struct work work = work_in(&group->task->work, point->precision);
+    const struct work work = work_in(&contender->workload->task->work, point->precision);
     struct yardstick yardstick;
 
     if (strcmp(floor->bound, "bytes") != 0 ||
@@ -69,20 +85,20 @@ static void group_probe(struct group *group, struct contender *contender, const 
 void group_floor(struct group *group, struct contender *contender)
 {
     struct record *record = &contender->record;
-    const struct work work = work_in(&group->task->work, record->point.precision);
+    const struct work work = work_in(&contender->workload->task->work, record->point.precision);
     struct floor floor;
 
-    if (group->task->refused)
+    if (contender->workload->task->refused)
         return;
     record->flop = (double)(work.forward.flop + work.backward.flop);
     record->bytes = (double)(work.forward.bytes + work.backward.bytes);
-    record->parameters = (int64_t)params_count(&group->task->params);
-    record->layers = params_layers(&group->task->params);
+    record->parameters = (int64_t)params_count(&contender->workload->task->params);
+    record->layers = params_layers(&contender->workload->task->params);
     if (group_ceilings(group, contender, false) != STATUS_OK) {
         text_printf(&contender->notes, "; no floor: %s", status_message());
         return;
     }
-    group_use_ceilings(group, contender, &floor);
+    use_ceilings(contender, &floor);
     if (isnan(record->floor_ns))
         text_printf(&contender->notes, "; no floor: far below any latency");
     else
@@ -103,22 +119,22 @@ static void group_doubt_floor(struct group *group, struct contender *contender)
     for (int i = 0; i < TRIES && record->best_times_floor < 1; i++) {
         if (group_ceilings(group, contender, true) != STATUS_OK)
             break;
-        group_use_ceilings(group, contender, &floor);
+        use_ceilings(contender, &floor);
         record_compare_floor(record);
     }
 }
 
 /* The floor of the hour: with what memory gave in this run. */
-static void group_hour(struct group *group, struct contender *contender)
+static void group_hour(struct contender *contender)
 {
     struct record *record = &contender->record;
-    const struct work work = work_in(&group->task->work, record->point.precision);
+    const struct work work = work_in(&contender->workload->task->work, record->point.precision);
     struct floor floor;
 
     if (!contender->probe ||
         probe_read(contender->probe, &contender->ceilings, &contender->seen) != STATUS_OK)
         return;
-    group_use_ceilings(group, contender, &floor); /* a burst may have raised them */
+    use_ceilings(contender, &floor); /* a burst may have raised them */
     record_compare_floor(record);
     floor_of(&work, &contender->seen.now, &floor);
     record_compare_hour(record, floor.ns);
@@ -265,11 +281,12 @@ static enum status group_meters(struct group *group, struct contender *contender
                                   .iteration_ns =
                                       serves ? 1e9 / contender->rate : record->time_ns.median,
                                   .patience_ns = (double)group->bench->patience_ns,
-                                  .batch = record->point.batch};
+                                  .batch = record_effective_batch(record)};
     size_t count = METERS_COUNT, more = 0;
 
     meters_report(&timing->meters, &timing->family, rows);
     count += watch_report(&group->watch, rows + METERS_COUNT);
+    count += group_workers_meters(contender, rows + count);
     if (contender->rate > 0)
         rows[count++] = (struct record_meter){"rate", contender->rate, NULL};
     if (serves)
@@ -279,8 +296,8 @@ static enum status group_meters(struct group *group, struct contender *contender
         rows[count++] = (struct record_meter){"memory_best", contender->seen.best, NULL};
     }
     if (!point_is(&record->point, CHOICE_ingestion_resident))
-        rows[count++] =
-            (struct record_meter){"copy_bytes", (double)task_input_bytes(group->task), NULL};
+        rows[count++] = (struct record_meter){
+            "copy_bytes", (double)task_input_bytes(contender->workload->task), NULL};
     if (contender->is_peer)
         job_peer_run_exactly(contender->job);
     if (!group->bench->unread)
@@ -310,14 +327,14 @@ enum status group_result(struct group *group, struct contender *contender)
     if (point_is(&record->point, CHOICE_scenario_server)) /* its times are those of a queue */
         record->throughput = contender->rate * (double)record->point.batch;
     group_doubt_floor(group, contender);
-    group_hour(group, contender);
+    group_hour(contender);
     TRY(group_disbelieve(group, contender));
     if (record->status == RECORD_FAILED)
         return STATUS_OK;
     TRY(group_parts(group, contender));
     TRY(group_meters(group, contender));
-    if (text_equal(record->point.framework, "prony") && group->task->network->rounded)
-        text_printf(&contender->notes, "; %s", group->task->network->rounded);
+    if (text_equal(record->point.framework, "prony") && contender->workload->task->network->rounded)
+        text_printf(&contender->notes, "; %s", contender->workload->task->network->rounded);
     notes_add(&contender->record, timing, contender->rate, &group->bench->measure,
               &contender->notes);
     watch_note(&group->watch, &contender->notes);

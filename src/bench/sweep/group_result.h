@@ -11,12 +11,14 @@
 #include "bench/sweep/workload.h"
 #include "estimate/probe.h"
 
-enum { MORE_ROWS = 9 + STAGING_ROWS }; /* of a scenario, memory, ingestion, the precision */
-enum { GROUP_PROBES = 8 };             /* one for each number of threads; beyond: no times_now */
+/* of a scenario, memory, ingestion, the precision, workers */
+enum { MORE_ROWS = 9 + STAGING_ROWS + 6 };
+enum { GROUP_PROBES = 8 }; /* one for each number of threads; beyond: no times_now */
 
 /* One point on its way to a record. */
 struct contender {
     struct record record;
+    struct workload *workload;
     struct job *job, *cold; /* cold: what is timed in its place, or NULL */
     bool is_peer, runs;     /* runs: it is prepared and right, and will be timed */
     bool warm;              /* … which came after another */
@@ -35,8 +37,9 @@ struct contender {
 struct group {
     struct bench *bench;
     struct arena arena;
-    struct workload *workload;
-    struct task *task; /* the workload's */
+    struct workload *workload; /* of most contenders, and … */
+    struct workload *others;   /* … of those that have another batch */
+    int other_count;
     struct contender *contenders;
     struct timing *timings;
     int count, timing_count;
@@ -45,6 +48,10 @@ struct group {
     int probe_count;
     struct watch watch;
 };
+
+/* The record of a contender that could not run. Absent capability is a skip; anything else failed.
+ */
+enum status group_refuse(struct group *group, struct contender *contender, enum status status);
 
 /* The task's floor on this machine, for as many threads as the point has. Without one the record
  * says why, and the time is as good as any. */

@@ -13,9 +13,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const enum axis_index interleaved[] = {AXIS_framework, AXIS_backend,   AXIS_threads,
-                                              AXIS_affinity,  AXIS_isa,       AXIS_fusion,
-                                              AXIS_data,      AXIS_ingestion, AXIS_through};
+enum { WORKERS_MOST = 256 };
+
+static const enum axis_index interleaved[] = {
+    AXIS_framework, AXIS_backend,   AXIS_threads, AXIS_affinity, AXIS_isa,         AXIS_fusion,
+    AXIS_data,      AXIS_ingestion, AXIS_through, AXIS_workers,  AXIS_parallelism, AXIS_scaling};
 
 static bool sweep_interleaves(int axis)
 {
@@ -77,6 +79,25 @@ static enum status sweep_check_most(const struct sweep *sweep, enum axis_index a
     return STATUS_OK;
 }
 
+/* Under strong scaling workers share the batch; a point says what one of them has. */
+static enum status sweep_check_shares(const struct sweep *sweep)
+{
+    const struct sweep_list *batches = &sweep->lists[AXIS_batch];
+    const struct sweep_list *workers = &sweep->lists[AXIS_workers];
+    int64_t batch, count;
+    if (!sweep_has(&sweep->lists[AXIS_scaling], "strong"))
+        return STATUS_OK;
+    for (int i = 0; i < workers->count; i++)
+        for (int k = 0; k < (batches->count ? batches->count : 1); k++)
+            if (text_to_int(workers->values[i], &count) &&
+                text_to_int(batches->count ? batches->values[k] : "1", &batch) && batch % count)
+                FAIL(STATUS_INPUT,
+                     "--scaling strong: found batch %lld and %lld workers, expected a batch that "
+                     "the workers divide: --batch %lld",
+                     (long long)batch, (long long)count, (long long)((batch / count + 1) * count));
+    return STATUS_OK;
+}
+
 enum status sweep_check(const struct sweep *sweep, const struct bench *bench)
 {
     const struct sweep_list *models = &sweep->lists[AXIS_model];
@@ -87,6 +108,8 @@ enum status sweep_check(const struct sweep *sweep, const struct bench *bench)
 
     TRY(sweep_check_most(sweep, AXIS_batch, TASK_BATCH_MOST));
     TRY(sweep_check_most(sweep, AXIS_threads, INT_MAX));
+    TRY(sweep_check_most(sweep, AXIS_workers, WORKERS_MOST));
+    TRY(sweep_check_shares(sweep));
     for (int i = 0; i < models->count; i++) {
         struct network *network = NULL;
         enum status status = network_open(models->values[i], &network);
@@ -250,6 +273,8 @@ static enum status walk_gather(struct walk *walk, const struct point *asked)
     if (!is_prony && ((found == STATUS_OK && !same_backends) || !point.backend[0]))
         TRY(point_set(&point, &axes[AXIS_backend], "default"));
     TRY(walk_settle(walk, &point));
+    if (point.workers > 1 && point_is(&point, CHOICE_scaling_strong))
+        point.batch /= point.workers; /* what was asked for is the batch of all of them */
     TRY(walk_skips(walk, &point, &skipped));
     if (skipped)
         return STATUS_OK;

@@ -88,6 +88,8 @@ static void add_columns(struct bench_table *table, const struct sweep *sweep)
     struct show_table *show = &table->show;
     show_table_column(show, time_heading(sweep), SHOW_RIGHT, SHOW_ALWAYS, TIME_ROOM);
     show_table_column(show, "samples/s", SHOW_RIGHT, 90, RATE_ROOM);
+    if (table->varies[AXIS_workers])
+        show_table_column(show, "speed-up", SHOW_RIGHT, 85, FIGURE_ROOM);
     show_table_column(show, "of the limit", SHOW_RIGHT, 80, LIMIT_ROOM);
     show_table_column(show, "result", SHOW_LEFT, SHOW_ALWAYS, RESULT_ROOM);
     show_table_column(show, "limit", SHOW_RIGHT, 60, FIGURE_ROOM);
@@ -172,6 +174,8 @@ static void add_verdict(struct show_table *show, const struct record *record)
     text_free(&out);
 }
 
+enum { SPEED_UP = 2, FIGURES = 9 }; /* cells from the time on; the speed-up is that of workers */
+
 /* The figures of a row; `cells` are those from the time on. */
 static void fill_figures(struct show_table *show, const struct record *record, struct text *cells)
 {
@@ -182,14 +186,16 @@ static void fill_figures(struct show_table *show, const struct record *record, s
     show_interval(&cells[0], &record->time_ns);
     show_table_hang(text_of(&marks), &cells[0]);
     show_rate(&cells[1], record->throughput);
-    show_of_limit(&cells[2], record);
-    show_record_result(show, record, &cells[3]);
+    if (!isnan(record_meter(record, "worker_speedup")))
+        text_printf(&cells[SPEED_UP], "%.3g ×", record_meter(record, "worker_speedup"));
+    show_of_limit(&cells[3], record);
+    show_record_result(show, record, &cells[4]);
     if (ok) {
-        show_time(&cells[4], record->time_ns.median / show_times_limit(record));
-        text_add(&cells[5], show_bound(record->bound));
-        show_time(&cells[6], record->time_ns.p90);
+        show_time(&cells[5], record->time_ns.median / show_times_limit(record));
+        text_add(&cells[6], show_bound(record->bound));
+        show_time(&cells[7], record->time_ns.p90);
         if (record->flop > 0)
-            text_add_count(&cells[7], record->flop / record_work_ns(record) * 1e9);
+            text_add_count(&cells[8], record->flop / record_work_ns(record) * 1e9);
     }
     show->failed |= marks.failed;
     text_free(&marks);
@@ -197,7 +203,6 @@ static void fill_figures(struct show_table *show, const struct record *record, s
 
 static void add_row(struct bench_table *table, const struct record *record)
 {
-    enum { FIGURES = 8 };
     struct show_table *show = &table->show;
     struct text figures[FIGURES] = {{0}}, joined = {0};
     char numbers[AXIS_COUNT][POINT_NUMBER];
@@ -212,7 +217,8 @@ static void add_row(struct bench_table *table, const struct record *record)
     fill_figures(show, record, figures);
     for (int i = 0; i < FIGURES; i++) {
         show->failed |= figures[i].failed;
-        cells[c++] = text_of(&figures[i]);
+        if (i != SPEED_UP || table->varies[AXIS_workers])
+            cells[c++] = text_of(&figures[i]);
     }
     show_table_row(show, cells);
     show->failed |= joined.failed;

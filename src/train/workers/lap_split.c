@@ -70,14 +70,16 @@ static enum status prepare_leg(struct lap *lap, struct leg *leg, const struct pa
         const struct pipeline_setup setup = {.comm = comm,
                                              .micros = leg->micros,
                                              .schedule = lap->sharing.schedule,
+                                             .traffic = lap->sharing.traffic,
                                              .as = first ? NULL : &lap->legs[0].split.rank.split};
         return pipeline_open(&leg->split, &lap->split_engine, program, params, &setup);
     }
     struct split_ranks split;
     const struct model_options options = {.ranks = comm->size, .own = first ? comm->rank : -1};
     TRY(split_model(program, params, &options, &split));
+    const struct plan_options plan = {.slots = 1, .comm = comm, .traffic = lap->sharing.traffic};
     enum status status =
-        rank_plan_open(&leg->split.rank, &lap->split_engine, &split, params, comm, 1);
+        rank_plan_open(&leg->split.rank, &lap->split_engine, &split, params, &plan);
     split_ranks_free(&split);
     return status;
 }
@@ -123,6 +125,13 @@ bool lap_split_tells(const struct lap *lap, const struct leg *leg)
 {
     return program_find(leg->split.rank.program, ROLE_OUTPUT, "loss") >= 0 &&
            (lap->sharing.parallelism == PARALLEL_PIPELINE || lap->sharing.comm->rank == 0);
+}
+
+enum status lap_split_take(struct lap *lap, const struct params *params)
+{
+    struct split_rank *own = lap->legs[0].split.rank.own;
+    split_rank_take(own, params);
+    return lap->split_engine.backend->upload(lap->split_engine.instance, &own->params);
 }
 
 enum status lap_split_gather(struct lap *lap, struct params *params, bool for_all)

@@ -16,6 +16,8 @@ void lap_split_close(struct lap *lap);
 enum status lap_split_run(const struct leg *leg, int64_t steps);
 /* Does this worker tell the loss of the lap? One of them does. */
 bool lap_split_tells(const struct lap *lap, const struct leg *leg);
+/* Takes this worker's values out of `params` again. */
+enum status lap_split_take(struct lap *lap, const struct params *params);
 /* Brings the parameters of all workers together in those of worker 0 or, for all of them, also what
  * is learnt in everyone's. All workers call it. */
 enum status lap_split_gather(struct lap *lap, struct params *params, bool for_all);

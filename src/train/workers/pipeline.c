@@ -60,7 +60,9 @@ enum status pipeline_open(struct pipeline *pipeline, struct engine *engine,
     struct split_ranks split;
     *pipeline = (struct pipeline){.micros = micros};
     TRY(split_pipeline(program, whole, &options, &split));
-    TRY(rank_plan_open(&pipeline->rank, engine, &split, whole, setup->comm, alive));
+    const struct plan_options plan = {
+        .slots = alive, .comm = setup->comm, .traffic = setup->traffic};
+    TRY(rank_plan_open(&pipeline->rank, engine, &split, whole, &plan));
     pipeline->turns =
         arena_array(&pipeline->rank.split.arena, 2 * (size_t)micros, sizeof *pipeline->turns);
     if (!pipeline->turns) {

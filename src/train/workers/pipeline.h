@@ -33,6 +33,7 @@ struct pipeline_setup {
     double (*cost)(void *context, const struct program *program, const struct op *op);
     void *context;
     const struct split_ranks *as;
+    struct traffic *traffic; /* is added to; or NULL */
 };
 
 /* Takes this rank's stage of the program that pipeline_compile gave; see rank_plan_open. Losses are

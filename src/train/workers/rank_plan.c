@@ -6,11 +6,10 @@
 
 #include <assert.h>
 
-static enum status prepare(struct rank_plan *rank, const struct params *whole, struct comm *comm,
-                           int slots)
+static enum status prepare(struct rank_plan *rank, const struct params *whole,
+                           const struct plan_options *options)
 {
     struct engine *engine = rank->engine;
-    const struct plan_options options = {.slots = slots, .comm = comm};
     if (!engine->instance && whole->bare)
         TRY(split_rank_fill(rank->own, whole, whole->control.seed));
     else if (!engine->instance)
@@ -18,16 +17,17 @@ static enum status prepare(struct rank_plan *rank, const struct params *whole, s
     TRY(fuse(rank->own->program, engine->backend, engine->device, &rank->program));
     TRY(engine_check_memory(engine->backend, &rank->program, 1, &rank->own->params, 0));
     TRY(engine_attach(engine, &rank->own->params));
-    return engine->backend->prepare(engine->instance, rank->program, &options, &rank->plan);
+    return engine->backend->prepare(engine->instance, rank->program, options, &rank->plan);
 }
 
 enum status rank_plan_open(struct rank_plan *rank, struct engine *engine, struct split_ranks *split,
-                           const struct params *whole, struct comm *comm, int slots)
+                           const struct params *whole, const struct plan_options *options)
 {
+    const struct comm *comm = options->comm;
     *rank = (struct rank_plan){
         .engine = engine, .split = *split, .own = &split->ranks[comm ? comm->rank : 0]};
     *split = (struct split_ranks){0};
-    enum status status = prepare(rank, whole, comm, slots);
+    enum status status = prepare(rank, whole, options);
     if (status != STATUS_OK)
         rank_plan_close(rank);
     return status;

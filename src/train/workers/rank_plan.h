@@ -19,7 +19,7 @@ struct rank_plan {
  * and has no parameters yet, or those of another split of the same network, whose entries are the
  * same: then both plans work on these. */
 enum status rank_plan_open(struct rank_plan *rank, struct engine *engine, struct split_ranks *split,
-                           const struct params *whole, struct comm *comm, int slots);
+                           const struct params *whole, const struct plan_options *options);
 void rank_plan_close(struct rank_plan *rank); /* before its engine; zeroed is fine */
 
 /* Rows of a tensor, by its name. */

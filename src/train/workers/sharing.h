@@ -18,6 +18,7 @@ struct sharing {
     bool sync_norm; /* data: batch-norm sees the batch of all, not each its own samples */
     int32_t micros; /* pipeline: micro-batches of a step; 0: as usual */
     enum pipeline_schedule schedule; /* pipeline */
+    struct traffic *traffic;         /* is added to by what is communicated; or NULL */
 };
 
 static inline int sharing_workers(const struct sharing *sharing)
