@@ -10,11 +10,14 @@
 
 const struct rule rules[RULES] = {
 #define RULE(key, id, word, low, high, title, action)                                              \
-    {#key, id, RULE_##word, low, high, title, action},
+    {#key, id, NULL, RULE_##word, low, high, title, action},
+#include "advise/rules.def"
+#define OWN(key, id, axis, word, low, high, title, action)                                         \
+    {#key, id, #axis, RULE_##word, low, high, title, action},
 #include "advise/rules.def"
 };
 
-static rule_look *const looks[RULES] = {
+static rule_look *const looks[RULES_OF_TRACES] = {
 #define RULE(key, id, word, low, high, title, action) rule_##key,
 #include "advise/rules.def"
 };
@@ -84,7 +87,7 @@ struct candidate {
     struct replay changed;
 };
 
-static bool is_worth(const struct advice *advice, double gain)
+bool advice_worth(const struct advice *advice, double gain)
 {
     return gain >= ADVICE_LEAST && gain - 1 >= ADVICE_NOISE * advice->spread && !isinf(gain);
 }
@@ -149,11 +152,11 @@ static enum status take_best(const struct look *look, struct replay *now, double
     struct candidate best = {.rule = -1}, next;
     enum status status = STATUS_OK;
     *taken = false;
-    for (int rule = 0; rule < RULES; rule++) {
+    for (int rule = 0; rule < RULES_OF_TRACES; rule++) {
         if (asked[rule])
             continue;
         status = ask(look, look->base ? now : NULL, *now_ns, rule, advice, &next);
-        if (status != STATUS_OK || !is_worth(advice, next.gain) ||
+        if (status != STATUS_OK || !advice_worth(advice, next.gain) ||
             (best.rule >= 0 && !is_better(&next, &best))) {
             replay_free(&next.changed);
             if (status != STATUS_OK)
@@ -181,7 +184,7 @@ static enum status take_best(const struct look *look, struct replay *now, double
 
 static enum status ask_rules(const struct look *look, struct advice *advice)
 {
-    bool asked[RULES] = {false}, taken = true;
+    bool asked[RULES_OF_TRACES] = {false}, taken = true;
     struct replay now = {0};
     double now_ns = look->window_ns;
     enum status status = look->base ? replay_copy(look->base, &now) : STATUS_OK;

@@ -15,11 +15,16 @@ enum rule_word { RULE_EXPECTED, RULE_UP_TO, RULE_AT_LEAST };
 enum rule_key {
 #define RULE(key, id, word, low, high, title, action) RULE_##key,
 #include "advise/rules.def"
+    RULES_OF_TRACES, /* those before it look at traces; from here on own networks are changed */
+    RULES_BEFORE = RULES_OF_TRACES - 1,
+#define OWN(key, id, axis, word, low, high, title, action) RULE_own_##key,
+#include "advise/rules.def"
     RULES
 };
 
 struct rule {
     const char *key, *id;
+    const char *axis; /* that it changes, of our own networks; NULL: it looks at traces */
     enum rule_word word;
     double low, high;
     const char *title, *action;
@@ -63,6 +68,8 @@ struct advice {
 /* Only steps, budget and times: no rule is asked. */
 enum status advise_budget(const struct trace *trace, struct advice *advice);
 enum status advise(const struct trace *trace, struct advice *advice);
+/* Is the gain worth a word? */
+bool advice_worth(const struct advice *advice, double gain);
 void advice_free(struct advice *advice); /* zeroed is fine */
 
 #endif

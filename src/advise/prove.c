@@ -64,8 +64,10 @@ static enum status run_turn(const struct prove_options *options, struct proof *p
     const size_t turn = proof->runs;
     for (size_t i = 0; i < 2; i++) {
         const bool after = (turn + i) % 2 != 0;
-        TRY(run_once(after ? &options->after : &options->before, options->stopped,
-                     after ? &proof->after_ns[turn] : &proof->before_ns[turn]));
+        double *ns = after ? &proof->after_ns[turn] : &proof->before_ns[turn];
+        TRY(options->run
+                ? options->run(options->runner, after, ns)
+                : run_once(after ? &options->after : &options->before, options->stopped, ns));
         if (options->tell)
             options->tell(options->context, (int64_t)(2 * turn + i + 1), 4 * options->rounds);
     }

@@ -23,6 +23,10 @@ enum { PROVE_ROUNDS = 8, PROVE_ROUNDS_MOST = 64 };
 
 struct prove_options {
     struct running_options before, after;
+    /* In the place of these programs: runs the work once, changed or not, and gives its time. NULL:
+     * the programs are run. */
+    enum status (*run)(void *runner, bool after, double *ns);
+    void *runner;
     int64_t rounds; /* each is four runs */
     bool (*stopped)(void);
     void (*tell)(void *context, int64_t done, int64_t all); /* a run is over; or NULL */

@@ -16,6 +16,7 @@ static const struct {
     double low, high;
 } rules[] = {
 #define RULE(key, id, word, low, high, title, action) {id, WORD_##word, title, low, high},
+#define OWN(key, id, axis, word, low, high, title, action) {id, WORD_##word, title, low, high},
 #include "advise/rules.def"
 };
 enum { RULES = sizeof rules / sizeof *rules };

@@ -19,7 +19,7 @@ expect proves_all_gains 0 'measured 8.94 × ± 5.5 % · proved, with all finding
     "$prony" advise $recorded/copy.pageable.trace.gz --against $recorded/copy.overlapped.trace.gz
 expect does_not_prove_the_same 0 '· not proved: no faster' \
     "$prony" advise $recorded/back.cpu.trace.gz --against $recorded/back.cpu.trace.gz
-expect wants_a_trace 2 'found no FILE' "$prony" advise
+expect wants_something 2 'found nothing, expected a network, a trace' "$prony" advise
 expect says_what_is_no_trace 2 'found no trace, expected one of prony, Kineto' "$prony" advise README.md
 expect says_what_is_not_there 1 'nowhere.json' "$prony" advise "$folder/nowhere.json"
 printf '{"traceEvents":[{"ph":"X","ts":' >"$folder/cut.json"
@@ -57,4 +57,25 @@ PYTHON
 fi
 # What is written is read again: a timeline of ours has the same kernels.
 expect reads_its_own_timeline 0 'kernels, longest first' "$prony" profile "$folder/t.json"
+
+# Of our own networks. What is worth it depends on the machine, but a batch of 1 always is too small.
+expect says_what_it_tried 0 'tried: ' "$prony" advise small --batch 1 --seconds 0.05 --store "$folder/own.db"
+expect takes_no_fusion 0 'tried: ' "$prony" advise small --batch 8 --seconds 0.05 --no-fusion \
+    --store "$folder/own.db"
+case $output in *'--fusion on'*) held=0 ;; *) held=1 ;; esac
+report tries_fusion_where_it_is_off $held "$output"
+expect proves_by_runs_in_turns 0 'measured' "$prony" advise small --batch 1 --seconds 0.1 --prove --rounds 2 \
+    --store "$folder/own.db"
+expect keeps_the_proofs 0 'proofs: ' "$prony" advise --rules --store "$folder/own.db"
+expect knows_networks 2 "did you mean 'small'" "$prony" advise smal
+expect knows_phases 2 'phase' "$prony" advise small --phase learning
+expect needs_no_lever_for_networks 2 'expected it with a COMMAND' "$prony" advise small --lever passive
+"$prony" advise small --batch 1 --seconds 0.05 --json --store "$folder/own.db" 2>/dev/null |
+    python3 -c '
+import json, sys
+found = json.load(sys.stdin)
+assert len(found["findings"]) == len(found["changes"]), found
+assert all(f["gain"] >= 1.05 and f["low"] <= f["gain"] <= f["high"] for f in found["findings"]), found
+assert "--batch" in found["tried"] and found["bound"], found'
+report writes_an_object $? "see above"
 exit $status

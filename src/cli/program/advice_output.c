@@ -177,6 +177,16 @@ static void put_finding(struct json_writer *json, const struct trace *trace,
     text_free(&line);
 }
 
+void advised_json_findings(struct json_writer *json, const struct trace *trace,
+                           const struct advice *advice)
+{
+    json_key(json, "findings");
+    json_array(json);
+    for (size_t i = 0; i < advice->count; i++)
+        put_finding(json, trace, &advice->findings[i]);
+    json_end(json);
+}
+
 enum { ROWS_MOST = 200 };
 
 static enum status put_kernels(struct json_writer *json, const struct trace *trace,
@@ -256,11 +266,7 @@ enum status traced_json_members(struct json_writer *json, const struct trace *tr
     TRY(put_kernels(json, trace, advice));
     TRY(put_functions(json, trace));
     TRY(put_lines(json, trace, advice));
-    json_key(json, "findings");
-    json_array(json);
-    for (size_t i = 0; i < advice->count; i++)
-        put_finding(json, trace, &advice->findings[i]);
-    json_end(json);
+    advised_json_findings(json, trace, advice);
     json_put_real(json, "together", advice->together);
     json_put_text(json, "silent", advice->silent);
     json_put_text(json, "bound", advice->bound);

@@ -37,7 +37,7 @@ enum status prove_lever(const char *key, const struct lever **out)
          key, near ? "; did you mean " : "", near ? near : "");
 }
 
-static void tell_run(void *context, int64_t done, int64_t all)
+void prove_tell(void *context, int64_t done, int64_t all)
 {
     (void)context;
     char line[80];
@@ -66,20 +66,26 @@ static void add_verdict(const struct proof *proof, const struct prove_promise *p
                     promise->high);
 }
 
+void prove_add_line(const struct proof *proof, const struct prove_promise *promise,
+                    struct text *line)
+{
+    if (*promise->rule) {
+        text_add(line, "expected ");
+        add_gain(promise->expected, line);
+        text_add(line, " · ");
+    }
+    text_add(line, "measured ");
+    add_gain(proof->gain, line);
+    if (isfinite(proof->low) && isfinite(proof->high))
+        text_printf(line, " ± %.0f %%", 50 * (proof->high - proof->low) / proof->gain);
+    text_add(line, " · ");
+    add_verdict(proof, promise, line);
+}
+
 static void print_proof(const struct proof *proof, const struct prove_promise *promise)
 {
     struct text line = {0}, out = {0};
-    if (*promise->rule) {
-        text_add(&line, "expected ");
-        add_gain(promise->expected, &line);
-        text_add(&line, " · ");
-    }
-    text_add(&line, "measured ");
-    add_gain(proof->gain, &line);
-    if (isfinite(proof->low) && isfinite(proof->high))
-        text_printf(&line, " ± %.0f %%", 50 * (proof->high - proof->low) / proof->gain);
-    text_add(&line, " · ");
-    add_verdict(proof, promise, &line);
+    prove_add_line(proof, promise, &line);
     wrap_add(&out, "", text_of(&line), screen_width(stderr));
     screen_status(NULL);
     fputs(text_of(&out), stderr);
@@ -88,8 +94,8 @@ static void print_proof(const struct proof *proof, const struct prove_promise *p
 }
 
 /* Files it; a store that is not there is no reason to lose what was measured: it is said. */
-static enum status keep_proof(const struct prove_wish *wish, const struct prove_promise *promise,
-                              const char *change, const struct proof *proof)
+enum status prove_keep(const struct prove_wish *wish, const struct prove_promise *promise,
+                       const char *change, const struct proof *proof)
 {
     struct store *store;
     char at[CLOCK_STAMP];
@@ -156,7 +162,7 @@ enum status prove_program(struct cli *cli, const struct prove_wish *wish,
                                     .after = {.words = wish->words, .silent = true},
                                     .rounds = wish->rounds,
                                     .stopped = cli_interrupted,
-                                    .tell = tell_run};
+                                    .tell = prove_tell};
     struct proof proof;
     const char *change = NULL;
     screen_status("proving: one run with each lever");
@@ -175,7 +181,7 @@ enum status prove_program(struct cli *cli, const struct prove_wish *wish,
     text_free(&out);
     TRY(prove_run(&options, &proof));
     print_proof(&proof, promise);
-    enum status status = *promise->rule ? keep_proof(wish, promise, change, &proof) : STATUS_OK;
+    enum status status = *promise->rule ? prove_keep(wish, promise, change, &proof) : STATUS_OK;
     proof_free(&proof);
     return status;
 }

@@ -22,6 +22,15 @@ struct prove_promise {
     double expected, low, high;
 };
 
+/* "expected 1.6 × · measured 1.58 × ± 2 % · proved". */
+void prove_add_line(const struct proof *proof, const struct prove_promise *promise,
+                    struct text *out);
+/* Files it in the store; `change` is what was changed. */
+enum status prove_keep(const struct prove_wish *wish, const struct prove_promise *promise,
+                       const char *change, const struct proof *proof);
+/* Says how far a proof is. */
+void prove_tell(void *context, int64_t done, int64_t all);
+
 /* The lever of this name. */
 enum status prove_lever(const char *key, const struct lever **out);
 /* Is there a lever for this rule? */

@@ -18,6 +18,9 @@ enum status traced_parts(const struct trace *trace, const struct advice *advice,
 /* Findings, or why there are none. */
 enum status advised_text(const struct trace *trace, const struct advice *advice, const char *title,
                          int width, struct text *out);
+/* The member "findings" of an object. */
+void advised_json_findings(struct json_writer *json, const struct trace *trace,
+                           const struct advice *advice);
 /* Was the program changed as advised, and did it gain? `after` is that of the changed program. Both
  * times are of a step: unwatched where both traces know it. */
 void advised_proof(const struct advice *before, const struct advice *after, int width,
