@@ -57,10 +57,10 @@ class Watch:
         self.prony, self.folder, self.failed, self.details = prony, folder, [], []
         self.reference = {}
 
-    def run(self, words, limit=60):
+    def run(self, words, limit=60, environment=None):
         """Ends all that it started, should it take too long."""
         child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                 start_new_session=True)
+                                 start_new_session=True, env=environment)
         try:
             out, errors = child.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
@@ -151,10 +151,26 @@ class Watch:
             ("%.4g" % row[key] if isinstance(row[key], float) else str(row[key] or "-")).rjust(
                 max(len(key), 16 if key == "way" else 6)) for key in COLUMNS)
         print(line + "\n", end="", flush=True)
+        for note in seen["notes"].splitlines():
+            if not note.startswith("the machine was"):
+                print("%16s: %s\n" % (way, note), end="", flush=True)
+        print("%16s: sampling %.1f ms, looking %.1f ms, init %.0f ms, of %.0f ms\n" % (
+            way, seen["sampling_ns"] / 1e6, seen["looking_ns"] / 1e6, gpu["init_ns"] / 1e6,
+            seen["watched"]["wall_ns"] / 1e6), end="", flush=True)
         self.check(way, wanted, row, seen, reference)
         if wanted is not None and row["finding"] != wanted:
             text = self.run([self.prony, "advise", os.path.join(self.folder, way + ".trace")])
             self.details.append("--- %s\n%s" % (way, (text.stdout + text.stderr)[:1800]))
+
+    def dissect(self, way):
+        """The same program alone, and with samples of the CPU only: what costs how much."""
+        words = [sys.executable, PROGRAM, way, SECONDS]
+        plain = read(self.run(words).stdout).get("step_us")
+        keep = dict(os.environ, CUDA_INJECTION64_PATH="")
+        sampled = read(self.run([self.prony, "profile", "--once", "--json", "--"] + words,
+                                environment=keep).stderr).get("step_us")
+        print("%s: step %s us alone, %s us with samples of the CPU only, %s us in the reference\n" % (
+            way, plain, sampled, self.reference.get(way, {}).get("step_us")), end="", flush=True)
 
     def whole(self, way):
         """Both runs, as people call it: the time of a step that nobody watched."""
@@ -191,6 +207,9 @@ def main():
         for way, wanted in list(TORCH.items()) + list(OTHERS.items()):
             if not chosen or way in chosen:
                 pool.submit(try_one, way, wanted)
+        for way in ("loader", "pageable"):
+            if not chosen or way in chosen:
+                pool.submit(watch.dissect, way)
     if not chosen or "foreach" in chosen:
         watch.whole("foreach")
     print("%.0f s in all" % (time.time() - begin))
