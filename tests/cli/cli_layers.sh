@@ -93,6 +93,10 @@ PY
 else
     echo "skip cli_layers.pytorch: not installed (tools/setup peers)"
 fi
+layers two_builds_of_prony lenet --batch 4 --framework "prony,$prony" <<PY
+all(len(group(name, part)) == 2 for name, part in [("conv1 + relu1", "forward"), ("dense3", "backward"),
+                                                     ("update", "update"), ("loss", "forward")])
+PY
 says names_peers_that_do_not_tell 'numpy: no layers: this peer does not tell' \
     "$prony" profile small --phase inference --framework prony,numpy --seconds 0.05
 says says_how_each_was_watched 'prony: 200 steps watched apart' \

@@ -4,6 +4,7 @@
 #include "bench/job/describe.h"
 #include "bench/job/job_network.h"
 #include "bench/job/job_workers.h"
+#include "bench/layers/layer_own.h"
 #include "bench/scenario.h"
 #include "nn/formats/safetensors.h"
 #include "record/facts.h"
@@ -266,6 +267,47 @@ static enum status answer_check(struct peer_session *session, const struct json 
     return STATUS_OK;
 }
 
+static void write_row(const struct layers *layers, const struct layer_row *row,
+                      struct json_writer *out)
+{
+    json_object(out);
+    json_put_text(out, "name", row->name);
+    json_put_text(out, "op", row->op);
+    json_put_text(out, "part", part_name(row->part));
+    json_put_real(out, "ns", row->ns);
+    if (row->note)
+        json_put_text(out, "note", row->note);
+    json_key(out, "covers");
+    json_array(out);
+    for (int32_t c = 0; c < row->cover_count; c++)
+        json_add_text(out, layers->atoms[row->covers[c]].key);
+    json_end(out);
+    json_end(out);
+}
+
+/* What each layer takes: as many steps as ours are watched for. */
+static enum status answer_profile(struct peer_session *session, struct json_writer *out)
+{
+    struct layers layers = {0};
+    struct layer_side *side = NULL;
+    enum status status = layers_name(&layers, session->task->network);
+    if (status == STATUS_OK)
+        status = layers_side(&layers, "prony", &side);
+    if (status == STATUS_OK)
+        status = layers_own(&layers, side, session->task, session->job);
+    if (status == STATUS_OK) {
+        json_put_int(out, "iterations", side->steps);
+        json_put_text(out, "how", side->how);
+        json_key(out, "rows");
+        json_array(out);
+        for (int32_t r = 0; r < side->row_count; r++)
+            write_row(&layers, &side->rows[r], out);
+        json_end(out);
+    }
+    layers_free(&layers);
+    return status;
+}
+
 static enum status answer_request(struct peer_session *session, const struct json *request,
                                   struct json_writer *out)
 {
@@ -282,7 +324,9 @@ static enum status answer_request(struct peer_session *session, const struct jso
         return answer_run(session, request, out);
     if (strcmp(what, "check") == 0)
         return answer_check(session, request, out);
-    FAIL(STATUS_INPUT, "found \"%s\", expected probe, prepare, run or check", what);
+    if (strcmp(what, "profile") == 0)
+        return answer_profile(session, out);
+    FAIL(STATUS_INPUT, "found \"%s\", expected probe, prepare, run, check or profile", what);
 }
 
 /* What was begun of a refused answer is dropped. */

@@ -235,7 +235,7 @@ static enum status take(struct advising *now, const struct own_trial *best)
 {
     struct taken *taken = &now->taken[now->advice.count - 1];
     taken->before = taken->after = now->now;
-    TRY(point_set(&taken->after, axis_of(best->rule), best->value));
+    TRY(point_set(&taken->after, axis_of((int)best->rule), best->value));
     NEED(taken->change = arena_format(&now->arena, "--%s %s", rules[best->rule].axis, best->value));
     now->now = taken->after;
     return STATUS_OK;

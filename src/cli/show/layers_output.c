@@ -340,7 +340,9 @@ static void print_disturbed(const struct layered *layered, struct text *out)
             by = record_disturbed(layered->rows[i].record);
     if (!*by)
         return;
-    text_printf(&line, "timed beside %s: conclude nothing from small differences", by);
+    text_printf(&line,
+                "timed beside %s: a step, and with it the time outside of layers, may be too long",
+                by);
     add_line(out, "", &line);
 }
 
