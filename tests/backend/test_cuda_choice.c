@@ -180,7 +180,7 @@ TEST(small_batches_of_dense_layers_run_whole)
     expect_whole(TRAIN("small", 150, "fp32"), "stack_replicas_f32_cuda");
     expect_whole(TRAIN("small", 1000000, "fp32"), "stack_replicas_f32_cuda");
     expect_whole(INFER("mlp:13-16-16-4", 1000, "fp32"), "stack_replicas_f32_cuda");
-    expect_whole(TRAIN("large", 3, "fp32"), "stack_grid_registers_f32_cuda");
+    expect_whole(TRAIN("large", 3, "fp32"), "stack_grid_f32_cuda");
     expect_whole(TRAIN("large", 4, "fp32"), "stack_grid_f32_cuda");
     expect_whole(TRAIN("large", 10, "fp32"), "stack_grid_f32_cuda");
     expect_whole(TRAIN("large", 16, "fp32"), "stack_grid_f32_cuda");

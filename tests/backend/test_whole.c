@@ -266,8 +266,7 @@ ON_BACKENDS(few_steps_of_every_kernel_agree)
         SKIP("'%s' runs nothing whole", rig->backend->name);
     if (strcmp(rig->backend->name, "cuda") == 0 && check_wants_all())
         CHECK(has_run("stack_warp") && has_run("stack_four_warps") && has_run("stack_block") &&
-              has_run("stack_replicas") && has_run("stack_grid") &&
-              has_run("stack_grid_registers"));
+              has_run("stack_replicas") && has_run("stack_grid"));
 }
 
 /* How many are a number in one and none in the other. */

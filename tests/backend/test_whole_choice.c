@@ -88,14 +88,6 @@ TEST(blocks_share_many_samples)
     }
 }
 
-/* For threads that own weights, where that was measured to be quicker. */
-static bool lay_out(const struct dense_stack *dense, int32_t batch, struct grid_layout *out)
-{
-    const bool owns =
-        grid_may_own(dense, batch, &h200) && grid_lay_out(dense, batch, true, &h200, out);
-    return owns || grid_lay_out(dense, batch, false, &h200, out);
-}
-
 /* Every layer's tiles cover it, and nothing lies over anything else. */
 TEST(tiles_cover_every_layer)
 {
@@ -104,31 +96,23 @@ TEST(tiles_cover_every_layer)
         struct grid_layout layout = {0};
         int32_t at = 0;
         int64_t weights = 0;
-        if (!CHECK(lay_out(&dense, batch, &layout)))
+        if (!CHECK(grid_lay_out(&dense, batch, &h200, &layout)))
             continue;
         CHECK_EQUAL_INT(layout.rows * layout.columns, 132);
         CHECK(layout.samples >= batch && layout.samples >= 3);
         CHECK(layout.shared_bytes + GRID_OWN_BYTES <= h200.shared_bytes);
         CHECK_EQUAL_INT(grid_sharers(&layout, 0), 1); /* four inputs: each block has them all */
-        CHECK_EQUAL_INT(layout.owns, batch <= 3);     /* with four there is too much left in L2 */
-        CHECK_EQUAL_INT(layout.kept, layout.owns ? 2 : -1);
-        CHECK_EQUAL_INT(grid_sharers(&layout, 1), layout.owns ? 11 : 12);
+        CHECK_EQUAL_INT(grid_sharers(&layout, 1), 12);
         for (int32_t l = 0; l < dense.layers; l++) {
             const int32_t rows = grid_sharers(&layout, l), columns = grid_across(&layout, l);
-            const int32_t at_once =
-                layout.owns ? layout.layer[l].sets : GRID_SETS_AT_ONCE(layout.samples);
-            const int64_t tile =
-                16 * (int64_t)(layout.owns ? 1 : layout.layer[l].passes) * layout.layer[l].quads;
+            const int32_t at_once = GRID_SETS_AT_ONCE(layout.samples);
+            const int64_t tile = 16 * (int64_t)layout.layer[l].passes * layout.layer[l].quads;
             CHECK(4 * layout.layer[l].quads * rows >= dense.layer[l].in);
             CHECK(4 * layout.layer[l].sets * (layout.layer[l].copied ? 1 : columns) >=
                   dense.layer[l].out);
             CHECK(layout.layer[l].x > at && layout.layer[l].bias > layout.layer[l].x);
             at = layout.layer[l].bias;
-            CHECK_EQUAL_INT(layout.layer[l].far + layout.layer[l].near * tile,
-                            l == layout.kept ? 0 : at_once * tile);
-            if (l == layout.kept)
-                CHECK(layout.layer[l].quads <= 8 * KEPT_LINES &&
-                      layout.layer[l].sets <= OWN_WARPS * KEPT_SETS);
+            CHECK_EQUAL_INT(layout.layer[l].far + layout.layer[l].near * tile, at_once * tile);
             weights += layout.layer[l].near * tile * 4;
         }
         CHECK(layout.layer[0].weights * 4 + weights <= layout.shared_bytes);
@@ -138,33 +122,15 @@ TEST(tiles_cover_every_layer)
     }
 }
 
-static bool is_owned(const struct dense_stack *dense, int32_t batch)
-{
-    struct grid_layout layout = {0};
-    return CHECK(lay_out(dense, batch, &layout)) && layout.owns;
-}
-
-TEST(threads_own_weights_of_what_does_not_fit_or_is_narrow)
-{
-    const struct dense_stack narrow = STACK(4, 320, 320, 1), wider = STACK(4, 324, 324, 1);
-    const struct dense_stack outputs = STACK(4, 320, 320, 5), one = STACK(300, 4);
-    const struct dense_stack wide = STACK(4, 1600, 2600, 1600, 2500, 1);
-    struct dense_stack asked = narrow;
-    asked.loss_grad = -1;
-    CHECK(is_owned(&narrow, 1) && is_owned(&narrow, 4) && !is_owned(&narrow, 5));
-    CHECK(!is_owned(&wider, 3) && !is_owned(&outputs, 3) && !is_owned(&one, 3));
-    CHECK(is_owned(&wide, 3) && !is_owned(&asked, 3));
-}
-
 /* Every block must hear of all others, so there are none that own nothing. */
 TEST(small_networks_take_fewer_blocks)
 {
     const struct dense_stack dense = STACK(4, 64, 64, 3), one = STACK(400, 5);
     struct grid_layout layout = {0};
-    CHECK(lay_out(&dense, 3, &layout));
+    CHECK(grid_lay_out(&dense, 3, &h200, &layout));
     CHECK_EQUAL_INT(layout.rows, 2);
     CHECK_EQUAL_INT(layout.columns, 2);
-    CHECK(lay_out(&one, 3, &layout));
+    CHECK(grid_lay_out(&one, 3, &h200, &layout));
     CHECK_EQUAL_INT(layout.columns, 1);
 }
 

@@ -10,9 +10,9 @@ struct answer_kernel;
 
 /* stack_choice.cu: whole steps of a stack of dense layers */
 takes_function takes_stack_warp, takes_stack_four_warps, takes_stack_block, takes_stack_replicas;
-takes_function takes_stack_grid, takes_stack_grid_registers;
+takes_function takes_stack_grid;
 extern const struct stack_kernel steps_by_warp, steps_by_four_warps, steps_by_block,
-    steps_by_replicas, steps_by_grid, steps_by_grid_registers;
+    steps_by_replicas, steps_by_grid;
 /* answer_choice.cu: calls of it */
 takes_function takes_answer_warp, takes_answer_block, takes_answer_flow, takes_answer_layers;
 extern const struct answer_kernel calls_by_warp, calls_by_block, calls_by_flow, calls_by_layers;

@@ -133,9 +133,6 @@ static const struct kernel kernels[] = {
     STEPS("stack_replicas_f32_cuda", takes_stack_replicas, steps_by_replicas,
           "many samples of narrow layers: each block keeps the network in shared memory and has a "
           "share of the samples"),
-    STEPS("stack_grid_registers_f32_cuda", takes_stack_grid_registers, steps_by_grid_registers,
-          "training of wide dense layers with up to four samples: each multiprocessor keeps its "
-          "tile of the weights, and steps need no launch"),
     STEPS("stack_grid_f32_cuda", takes_stack_grid, steps_by_grid,
           "few samples of wide dense layers: each multiprocessor keeps its tile of every layer's "
           "weights, and steps need no launch"),

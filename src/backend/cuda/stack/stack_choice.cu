@@ -68,27 +68,13 @@ bool takes_stack_replicas(const struct choice *choice)
            replicas_lay_out(dense, choice->program->batch, &limits, &layout);
 }
 
-static bool suits_grid(const struct choice *choice)
-{
-    const struct dense_stack *dense = choice->program->stack;
-    return !dense->probabilities && dense->optimiser < 0 && !dense->counts_sigmoid;
-}
-
 bool takes_stack_grid(const struct choice *choice)
 {
+    const struct dense_stack *dense = choice->program->stack;
     const struct stack_limits limits = stack_limits_of(choice->device);
     struct grid_layout layout;
-    return suits_grid(choice) &&
-           grid_lay_out(choice->program->stack, choice->program->batch, false, &limits, &layout);
-}
-
-bool takes_stack_grid_registers(const struct choice *choice)
-{
-    const struct stack_limits limits = stack_limits_of(choice->device);
-    struct grid_layout layout;
-    return suits_grid(choice) &&
-           grid_may_own(choice->program->stack, choice->program->batch, &limits) &&
-           grid_lay_out(choice->program->stack, choice->program->batch, true, &limits, &layout);
+    return !dense->probabilities && dense->optimiser < 0 && !dense->counts_sigmoid &&
+           grid_lay_out(dense, choice->program->batch, &limits, &layout);
 }
 
 /* Why no kernel was chosen for a stack of dense layers. */

@@ -21,14 +21,13 @@
  *
  * Bound: each weight is read once up, read and written once down, from shared memory (128 bytes a
  * cycle) or L2; an exchange costs about 0.7 µs, and a step of L layers has 2·L - 2 of them. */
-#include "backend/cuda/stack/stack_grid_registers.h"
 #include "backend/cuda/stack/stack_grid_step.h"
 
 /* One block at work, for steps or for calls. */
-template <int N> struct grid_block : grid_base<N, weight_tile<GRID_SETS_AT_ONCE(N)>> {
+template <int N> struct grid_block : grid_base<N> {
     static constexpr int SETS = GRID_SETS_AT_ONCE(N);
     typedef struct first_weights<SETS> weights;
-    using base = grid_base<N, weight_tile<SETS>>;
+    using base = grid_base<N>;
     using base::base, base::net, base::shared, base::tiles, base::rate, base::inputs, base::narrow;
 
     __device__ bool hear(uint32_t number, uint32_t call, uint64_t *ahead) const;
@@ -238,23 +237,21 @@ static void *grid_kernel(int32_t samples, bool listens)
     }
 }
 
-template <bool OWNS>
 static uint64_t bytes(const struct dense_stack *dense, int32_t batch,
                       const struct stack_limits *limits)
 {
     struct grid_layout layout;
-    (void)grid_lay_out(dense, batch, OWNS, limits, &layout);
+    (void)grid_lay_out(dense, batch, limits, &layout);
     return (uint64_t)layout.far_bytes + (uint64_t)layout.packets * sizeof(uint4);
 }
 
-template <bool OWNS>
 static void prepare(struct stack *stack, const struct dense_stack *dense,
                     const struct stack_step *step, const struct stack_limits *limits)
 {
     struct grid_net *net = (struct grid_net *)stack->net;
     static_assert(sizeof *net <= STACK_NET_BYTES, "a kernel's parameters");
     const struct grid_layout *layout = &net->layout;
-    (void)grid_lay_out(dense, step->batch, OWNS, limits, &net->layout);
+    (void)grid_lay_out(dense, step->batch, limits, &net->layout);
     const int64_t packets = 4 * grid_packets(layout->samples);
     float *far = (float *)stack->memory;
     uint4 *exchange = (uint4 *)(stack->memory + layout->far_bytes);
@@ -289,27 +286,24 @@ static void prepare(struct stack *stack, const struct dense_stack *dense,
     }
 }
 
-static cudaError_t launch_grid(const struct grid_net *net, void *kernel, int threads,
-                               void **arguments, cudaStream_t stream)
+static cudaError_t launch_grid(const struct grid_net *net, void *kernel, void **arguments,
+                               cudaStream_t stream)
 {
     const int32_t blocks = net->layout.rows * net->layout.columns;
     cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              (int)net->layout.shared_bytes);
     if (error == cudaSuccess)
-        error = cudaLaunchCooperativeKernel(kernel, dim3((unsigned)blocks), dim3((unsigned)threads),
+        error = cudaLaunchCooperativeKernel(kernel, dim3((unsigned)blocks), dim3(GRID_THREADS),
                                             arguments, (size_t)net->layout.shared_bytes, stream);
     return error;
 }
 
-template <bool OWNS>
 static cudaError_t launch(struct stack *stack, int64_t steps, cudaStream_t stream)
 {
     struct grid_net *net = (struct grid_net *)stack->net;
     void *arguments[] = {net, &steps};
-    const cudaError_t error = launch_grid(
-        net,
-        OWNS ? grid_registers_kernel(net->layout.samples) : grid_kernel(net->layout.samples, false),
-        OWNS ? (int)OWN_THREADS : (int)GRID_THREADS, arguments, stream);
+    const cudaError_t error =
+        launch_grid(net, grid_kernel(net->layout.samples, false), arguments, stream);
     net->first += (uint32_t)steps;
     return error;
 }
@@ -331,9 +325,7 @@ cudaError_t grid_launch_from(struct stack *stack, uint32_t call, cudaStream_t st
     void *arguments[] = {net};
     net->first += call - net->call + 1;
     net->call = call;
-    return launch_grid(net, grid_kernel(net->layout.samples, true), GRID_THREADS, arguments,
-                       stream);
+    return launch_grid(net, grid_kernel(net->layout.samples, true), arguments, stream);
 }
 
-const struct stack_kernel steps_by_grid = {bytes<false>, prepare<false>, launch<false>};
-const struct stack_kernel steps_by_grid_registers = {bytes<true>, prepare<true>, launch<true>};
+const struct stack_kernel steps_by_grid = {bytes, prepare, launch};

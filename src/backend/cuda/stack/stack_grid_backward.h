@@ -112,7 +112,7 @@ template <int N, typename Tile>
 static __device__ void grid_bias(const Tile &tile, const float *delta, float rate, float *bias)
 {
 #pragma unroll 1
-    for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += Tile::THREADS) {
+    for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += GRID_THREADS) {
         float dy[DELTA<N>];
         delta_load<N>(&delta[c * DELTA<N>], dy);
         bias[c] = update_sgd(bias[c], samples_sum<N>(dy), rate);
@@ -132,7 +132,7 @@ static __device__ void grid_down_narrow(const Tile &tile, const float *x, float 
     __syncthreads();
 #pragma unroll 1
     for (int i = (int)threadIdx.x; i < 4 * round_up(tile.quads, Tile::TOGETHER);
-         i += Tile::THREADS) {
+         i += GRID_THREADS) {
         const bool inside = i < tile.inputs && i < 4 * tile.quads;
         float in[N], dx[N] = {};
 #pragma unroll
@@ -197,7 +197,7 @@ static __device__ void grid_send_down(const Tile &tile, const float *parts, uint
     uint4 *down = tile.down_sent(number);
 #pragma unroll 1
     for (int item = (int)threadIdx.x; tile.down && item < 4 * tile.quads * PACKETS<N>;
-         item += Tile::THREADS) {
+         item += GRID_THREADS) {
         const float3 sum = parts_sum<N>(tile, parts, item / PACKETS<N>, item % PACKETS<N> * 3);
         packet_put(&down[item], sum.x, sum.y, sum.z, number);
     }
@@ -218,13 +218,13 @@ static __device__ void grid_take_down(const Tile &tile, const float *parts, cons
         const int end = slice(items, tile.column + 1, tile.columns);
 #pragma unroll 1
         for (int item = slice(items, tile.column, tile.columns) + thread; item < end;
-             item += Tile::THREADS) {
+             item += GRID_THREADS) {
             const float3 sum = down_sum<N>(tile, down, parts, x, function, number, item);
             packet_put(&d[item], sum.x, sum.y, sum.z, number);
         }
     }
 #pragma unroll 1
-    for (int item = thread; item < all; item += Tile::THREADS) {
+    for (int item = thread; item < all; item += GRID_THREADS) {
         const int n0 = item % PACKETS<N> * 3;
         const float3 sum = item >= items ? make_float3(0.0f, 0.0f, 0.0f)
                            : hands_on    ? packet_wait(&d[item], number)

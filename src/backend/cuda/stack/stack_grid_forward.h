@@ -186,7 +186,7 @@ static __device__ void grid_up_alone(const Tile &tile, const float *x, const flo
                                      enum activation function, float *to)
 {
 #pragma unroll 1
-    for (int column = (int)threadIdx.x; column < 4 * tile.sets; column += Tile::THREADS) {
+    for (int column = (int)threadIdx.x; column < 4 * tile.sets; column += GRID_THREADS) {
         const float4 *w = tile.column_at(column);
         float sum[N] = {};
 #pragma unroll 1
@@ -208,7 +208,7 @@ static __device__ void grid_down_alone(const Tile &tile, const float *x, const f
                                        float rate, float *bias)
 {
 #pragma unroll 1
-    for (int column = (int)threadIdx.x; column < 4 * tile.sets; column += Tile::THREADS) {
+    for (int column = (int)threadIdx.x; column < 4 * tile.sets; column += GRID_THREADS) {
         float4 *w = tile.column_at(column);
         float dy[DELTA<N>];
         delta_load<N>(&delta[column * DELTA<N>], dy);
@@ -233,7 +233,7 @@ static __device__ void grid_up_narrow(const Tile &tile, const float *x, float *s
     uint4 *up = tile.up_sent(number);
     float sum[N] = {};
 #pragma unroll 1
-    for (int line = warp; line < lines; line += Tile::WARPS) {
+    for (int line = warp; line < lines; line += GRID_WARPS) {
         const float4 w = tile.column_at(lane / 8)[8 * line + lane % 8];
         float in[4 * N];
         load_quad<N>(x, 8 * line + lane % 8, in);
@@ -252,7 +252,7 @@ static __device__ void grid_up_narrow(const Tile &tile, const float *x, float *s
         return;
     float three[3] = {};
 #pragma unroll
-    for (int k = 0; k < Tile::WARPS; k++)
+    for (int k = 0; k < GRID_WARPS; k++)
 #pragma unroll
         for (int j = 0; j < 3; j++)
             if (n0 + j < N)
@@ -292,13 +292,13 @@ static __device__ void grid_take_up(const Tile &tile, const float *bias, enum ac
         const int end = slice(items, tile.row + 1, tile.rows);
 #pragma unroll 1
         for (int item = slice(items, tile.row, tile.rows) + thread; item < end;
-             item += Tile::THREADS) {
+             item += GRID_THREADS) {
             const float3 sum = up_sum<N>(tile, up, bias, function, number, item);
             packet_put(&y[item], sum.x, sum.y, sum.z, number);
         }
     }
 #pragma unroll 1
-    for (int item = thread; item < items; item += Tile::THREADS) {
+    for (int item = thread; item < items; item += GRID_THREADS) {
         const int column = item / PACKETS<N>, n0 = item % PACKETS<N> * 3;
         const float3 three = hands_on ? packet_wait(&y[item], number)
                                       : up_sum<N>(tile, up, bias, function, number, item);

@@ -1,4 +1,4 @@
-/* stack_grid_layout.h: the memory of stack_grid.cu and stack_grid_registers.cu: a grid of rows ×
+/* stack_grid_layout.h: the memory of stack_grid.cu: a grid of rows ×
  * columns of blocks, each of which owns a tile of every layer's weights. Features are counted in
  * quadruples; a slice is what one of several blocks has of them. In every second layer rows and
  * columns change places, so that what a block gets as outputs of one layer are its inputs of the
@@ -20,20 +20,6 @@ enum {
     GRID_SLICE_LEAST = 8,  /* quadruples of the widest layer that are worth a block */
     GRID_OWN_BYTES = 128,  /* of shared memory, beside the layout */
     GRID_SLACK = 32,       /* floats behind the weights: eight lanes read on where a column ends */
-};
-
-/* Training with few samples: fewer threads, which own weights. A warp has every eighth set of four
- * columns, forward and backward; a line is eight quadruples of inputs. */
-enum {
-    OWN_SAMPLES_MOST = 4,
-    OWN_WIDTH_MOST = 320, /* of layers whose tiles fit into shared memory */
-    OWN_THREADS = 256,
-    OWN_WARPS = OWN_THREADS / 32,
-    KEPT_LINES = 7, /* of a layer that stays in registers, at most … */
-    KEPT_SETS = 5,  /* … of each warp */
-    KEPT_SENT = 4,  /* lines whose gradients are sent at a time */
-    HELD_LINES = 5, /* of what a warp gets from L2, at most */
-    HELD_SETS = 2,
 };
 
 /* Samples that the kernel is compiled for: the least that holds the batch. Fewer than three would
@@ -85,8 +71,6 @@ static inline int32_t grid_number_packets(int32_t blocks)
 struct grid_layout {
     int32_t samples;
     int32_t rows, columns; /* of blocks; in odd layers the other way round */
-    int32_t owns;          /* a step's threads own weights (stack_grid_registers.cu) … */
-    int32_t kept;          /* … and have those of this layer in registers; -1: of none */
     int32_t tiles, y, target, taken, shares, scratch, delta; /* where these begin in shared memory,
                                                                 in floats */
     int32_t x_apart; /* the network's inputs of even steps from those of odd ones */
@@ -94,8 +78,7 @@ struct grid_layout {
         int32_t quads;            /* of a block's slice of the inputs, at most */
         int32_t sets;             /* quadruples of its slice of the outputs, at most */
         int32_t passes;           /* in which warps take these */
-        int32_t near;             /* of the quadruples of a pass, or of all of them when threads own
-                                     weights, how many are in shared memory */
+        int32_t near;             /* of the quadruples of a pass, how many are in shared memory */
         int32_t copied;           /* the last layer: every block has all its outputs */
         int32_t whole;            /* the first, when it is narrow: every block has all its inputs */
         int32_t x, bias, weights; /* in shared memory */
@@ -129,8 +112,8 @@ static inline void grid_shape(const struct dense_stack *dense, const struct stac
         rows++;
     const int32_t across = blocks / rows < most ? blocks / rows : most;
     rows = rows < most ? rows : most;
-    out->rows = out->owns ? across : rows;
-    out->columns = out->owns ? rows : across;
+    out->rows = rows;
+    out->columns = across;
     if (dense->layers == 1)
         out->columns = 1; /* all blocks must hear of all others */
 }
@@ -162,87 +145,8 @@ static inline void grid_place_weights(const struct dense_stack *dense,
     layout->shared_bytes = 4 * (int64_t)(at + GRID_SLACK);
 }
 
-/* The largest layer that fits into the registers of a block's threads. */
-static inline int32_t grid_kept(const struct dense_stack *dense, const struct grid_layout *layout)
-{
-    int32_t kept = -1, most = 0;
-    for (int32_t l = 1; l < dense->layers; l++) {
-        const int32_t quads = layout->layer[l].quads, sets = layout->layer[l].sets;
-        if (layout->layer[l].whole || layout->layer[l].copied || quads > 8 * KEPT_LINES ||
-            sets > OWN_WARPS * KEPT_SETS || quads * sets <= most)
-            continue;
-        most = quads * sets;
-        kept = l;
-    }
-    return kept;
-}
-
-/* Gradients of quadruples of inputs that warps leave to be added up. */
-static inline int32_t grid_parts(const struct dense_stack *dense, const struct grid_layout *layout)
-{
-    int32_t most = OWN_WARPS;
-    for (int32_t l = 0; l < dense->layers; l++) {
-        const int32_t parts =
-            OWN_WARPS * (l == layout->kept ? 8 * KEPT_SENT : layout->layer[l].quads);
-        const bool none = layout->layer[l].whole || /* narrow ones are added up otherwise */
-                          (l > 0 && layout->layer[l].copied && layout->layer[l].sets == 1);
-        most = parts > most && !none ? parts : most;
-    }
-    return most;
-}
-
-/* When threads own weights: narrow layers first, then about as many sets of every layer, each warp
- * as many as the others. */
-static inline void grid_place_owned(const struct dense_stack *dense,
-                                    const struct stack_limits *limits, int32_t at,
-                                    struct grid_layout *layout)
-{
-    int32_t left = (limits->shared_bytes - GRID_OWN_BYTES) / 4 - GRID_SLACK - at;
-    for (int32_t far = 1; far > 0;) {
-        int32_t best = -1;
-        far = 0;
-        for (int32_t l = 0; l < dense->layers; l++) {
-            const int32_t away = layout->layer[l].sets - layout->layer[l].near;
-            const int32_t some = away < OWN_WARPS ? away : OWN_WARPS;
-            const bool narrow = layout->layer[l].whole || layout->layer[l].copied;
-            if (l == layout->kept || (narrow ? away + (1 << 20) * (away > 0) : away) <= far ||
-                16 * layout->layer[l].quads * some > left)
-                continue;
-            far = narrow ? away + (1 << 20) : away;
-            best = l;
-        }
-        if (best < 0)
-            break;
-        const int32_t away = layout->layer[best].sets - layout->layer[best].near;
-        const int32_t some = away < OWN_WARPS ? away : OWN_WARPS;
-        left -= 16 * layout->layer[best].quads * some;
-        layout->layer[best].near += some;
-    }
-    for (int32_t l = 0; l < dense->layers; l++) {
-        const int32_t floats = 16 * layout->layer[l].quads;
-        layout->layer[l].weights = at;
-        at += layout->layer[l].near * floats;
-        layout->layer[l].far =
-            l == layout->kept ? 0
-                              : (int64_t)(layout->layer[l].sets - layout->layer[l].near) * floats;
-        layout->far_bytes += 4 * layout->layer[l].far * layout->rows * layout->columns;
-    }
-    layout->shared_bytes = 4 * (int64_t)(at + GRID_SLACK);
-}
-
-/* Whether warps can hold what they get from L2. */
-static inline bool grid_can_hold(const struct dense_stack *dense, const struct grid_layout *layout)
-{
-    for (int32_t l = 0; l < dense->layers; l++)
-        if (layout->layer[l].far &&
-            (layout->layer[l].quads > 8 * HELD_LINES ||
-             layout->layer[l].sets - layout->layer[l].near > OWN_WARPS * HELD_SETS))
-            return false;
-    return true;
-}
-
-/* False: it does not fit, or its last layer is too wide. `owns`: for threads that own weights. */
-static inline bool grid_lay_out(const struct dense_stack *dense, int32_t batch, bool owns,
+/* False: it does not fit, or its last layer is too wide. */
+static inline bool grid_lay_out(const struct dense_stack *dense, int32_t batch,
                                 const struct stack_limits *limits, struct grid_layout *out)
 {
     struct grid_layout layout;
@@ -254,7 +158,6 @@ static inline bool grid_lay_out(const struct dense_stack *dense, int32_t batch, 
         return false;
     memset(&layout, 0, sizeof layout);
     layout.samples = samples;
-    layout.owns = owns;
     grid_shape(dense, limits, &layout);
     layout.packets =
         2 * grid_relay_packets(dense, samples) + grid_number_packets(layout.rows * layout.columns);
@@ -292,32 +195,12 @@ static inline bool grid_lay_out(const struct dense_stack *dense, int32_t batch, 
     layout.delta = at;
     at += 4 * round_up(most_sets, GRID_SETS_AT_ONCE(samples)) * deltas;
     layout.scratch = at;
-    layout.kept = owns ? grid_kept(dense, &layout) : -1;
-    if (owns)
-        at += 4 * samples * grid_parts(dense, &layout);
-    else
-        at += 4 * samples * (most_quads > 8 * GRID_WARPS ? most_quads : 8 * GRID_WARPS);
+    at += 4 * samples * (most_quads > 8 * GRID_WARPS ? most_quads : 8 * GRID_WARPS);
     if (at > (limits->shared_bytes - GRID_OWN_BYTES) / 4 - GRID_SLACK)
         return false;
-    if (owns)
-        grid_place_owned(dense, limits, at, &layout);
-    else
-        grid_place_weights(dense, limits, at, &layout);
+    grid_place_weights(dense, limits, at, &layout);
     *out = layout;
-    return !owns || grid_can_hold(dense, &layout);
-}
-
-/* Registers are worth it where tiles do not fit into shared memory; and where narrow layers end
- * with at most four outputs, for which that kernel has a quicker way (measured: 2 %; with more
- * outputs 8 to 16 % slower, 640 to 1,024 wide 3 to 4 %). */
-static inline bool grid_may_own(const struct dense_stack *dense, int32_t batch,
-                                const struct stack_limits *limits)
-{
-    struct grid_layout shared;
-    const bool narrow = dense->layers > 1 && dense_widest(dense) <= OWN_WIDTH_MOST &&
-                        dense->layer[dense->layers - 1].out <= 4;
-    return dense->loss_grad >= 0 && batch <= OWN_SAMPLES_MOST &&
-           (narrow || !grid_lay_out(dense, batch, false, limits, &shared) || shared.far_bytes);
+    return true;
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* stack_grid_step.h: what a block of the grid does in every step whatever way its layers take:
- * data, the first layer, the loss, the results. */
+/* stack_grid_step.h: what a block of the grid does in every step beside its layers: data, the first
+ * layer, the loss, the results. */
 #ifndef PRONY_BACKEND_CUDA_STACK_GRID_STEP_H
 #define PRONY_BACKEND_CUDA_STACK_GRID_STEP_H
 
@@ -88,12 +88,11 @@ template <int N> struct data_intake {
         else
             shared[target + e - inputs] = value;
     }
-    /* every THREADS-th element, from number e on */
-    template <int THREADS>
+    /* every GRID_THREADS-th element, from number e on */
     __device__ void take(float *shared, int e, const uint32_t *rows, uint32_t number) const
     {
 #pragma unroll 1
-        for (; e < all; e += THREADS)
+        for (; e < all; e += GRID_THREADS)
             put(shared, e, read(rows, e), number);
     }
 };
@@ -122,9 +121,10 @@ static __device__ struct data_intake<N> intake_of(const struct grid_net *net,
 }
 
 /* One block at work. */
-template <int N, typename Tile>
+template <int N>
 struct grid_base {
-    static constexpr int SAMPLES = N, THREADS = Tile::THREADS;
+    static constexpr int SAMPLES = N;
+    using Tile = struct weight_tile<GRID_SETS_AT_ONCE(N)>;
     const struct grid_net *net;
     float *shared;
     Tile *tiles; /* in shared memory */
@@ -151,11 +151,11 @@ struct grid_base {
 };
 
 /* Works out the tiles, and fetches what is kept of them. */
-template <int N, typename Tile> __device__ void grid_base<N, Tile>::settle() const
+template <int N> __device__ void grid_base<N>::settle() const
 {
     const int thread = (int)threadIdx.x;
 #pragma unroll 1
-    for (int64_t k = thread; k < net->layout.shared_bytes / 4; k += Tile::THREADS)
+    for (int64_t k = thread; k < net->layout.shared_bytes / 4; k += GRID_THREADS)
         shared[k] = 0.0f;
     __syncthreads();
     if (thread < net->step.layers)
@@ -165,16 +165,14 @@ template <int N, typename Tile> __device__ void grid_base<N, Tile>::settle() con
 }
 
 /* A first layer that every block has all inputs of: its way down in step `number` … */
-template <int N, typename Tile>
-__device__ void grid_base<N, Tile>::first_learns(uint32_t number) const
+template <int N> __device__ void grid_base<N>::first_learns(uint32_t number) const
 {
     grid_down_alone<N>(tiles[0], inputs(0, number), &shared[net->layout.delta], rate,
                        &shared[net->layout.layer[0].bias]);
 }
 
 /* … and its way up, where there is one, after its way down in the step before, when it learns. */
-template <int N, typename Tile>
-__device__ void grid_base<N, Tile>::first_layer(uint32_t number, bool learns) const
+template <int N> __device__ void grid_base<N>::first_layer(uint32_t number, bool learns) const
 {
     if (!net->layout.layer[0].whole)
         return;
@@ -186,14 +184,13 @@ __device__ void grid_base<N, Tile>::first_layer(uint32_t number, bool learns) co
 }
 
 /* delta of the last layer; the last block reports the step. Warps take a sample each. */
-template <int N, typename Tile>
-__device__ void grid_base<N, Tile>::judge(struct ring *loss, struct ring *right) const
+template <int N> __device__ void grid_base<N>::judge(struct ring *loss, struct ring *right) const
 {
     const struct grid_layout &layout = net->layout;
     const int last = net->step.layers - 1, out = net->layer[last].out;
     const int lane = (int)threadIdx.x % 32, n = (int)threadIdx.x / 32;
     float2 *shares = (float2 *)&shared[layout.shares];
-    static_assert(N <= Tile::WARPS, "a warp has one sample");
+    static_assert(N <= GRID_WARPS, "a warp has one sample");
     if (n < net->step.batch) {
         const float y = lane < out ? shared[layout.y + lane * N + n] : 0.0f;
         const float2 share = grid_judge<N>(&net->step, out, n, y, &shared[layout.target],
@@ -204,7 +201,7 @@ __device__ void grid_base<N, Tile>::judge(struct ring *loss, struct ring *right)
         shared[layout.delta + lane * DELTA<N> + n] = 0.0f;
     }
     __syncthreads();
-    if (blockIdx.x != gridDim.x - 1 || threadIdx.x != Tile::THREADS - 1)
+    if (blockIdx.x != gridDim.x - 1 || threadIdx.x != GRID_THREADS - 1)
         return;
     float2 sum = {};
 #pragma unroll 1
@@ -217,15 +214,14 @@ __device__ void grid_base<N, Tile>::judge(struct ring *loss, struct ring *right)
 }
 
 /* The first block hands the outputs out. */
-template <int N, typename Tile>
-__device__ void grid_base<N, Tile>::store_outputs(const uint32_t *rows) const
+template <int N> __device__ void grid_base<N>::store_outputs(const uint32_t *rows) const
 {
     const struct feed_view *view = net->step.y;
     const int out = net->layer[net->step.layers - 1].out;
     if (!view || !view->data || blockIdx.x > 0)
         return;
 #pragma unroll 1
-    for (int e = (int)threadIdx.x; e < net->step.batch * out; e += Tile::THREADS) {
+    for (int e = (int)threadIdx.x; e < net->step.batch * out; e += GRID_THREADS) {
         const int n = e / out, o = e % out;
         view->data[(uint64_t)rows[n] * (unsigned)out + (unsigned)o] =
             __float_as_uint(shared[net->layout.y + o * N + n]);
@@ -237,7 +233,7 @@ __device__ void grid_base<N, Tile>::store_outputs(const uint32_t *rows) const
 template <typename Block>
 static __device__ void grid_steps(const struct grid_net &net, int64_t steps)
 {
-    constexpr int N = Block::SAMPLES, THREADS = Block::THREADS;
+    constexpr int N = Block::SAMPLES;
     extern __shared__ float4 shared_quads[];
     float *shared = (float *)shared_quads;
     const struct stack_step &step = net.step;
@@ -268,7 +264,7 @@ static __device__ void grid_steps(const struct grid_net &net, int64_t steps)
     }
     __syncthreads();
     const uint32_t before = thread == 0 ? atomicAdd(net.came, 1u) : 0; /* the feed has been read */
-    intake.template take<THREADS>(shared, thread, rows, net.first);
+    intake.take(shared, thread, rows, net.first);
     if (thread == 0)
         is_last = before == gridDim.x - 1;
     __syncthreads();
@@ -296,7 +292,7 @@ static __device__ void grid_steps(const struct grid_net &net, int64_t steps)
             __syncthreads();
         if (thread < intake.all)
             intake.put(shared, thread, ahead, number + 1);
-        intake.template take<THREADS>(shared, thread + THREADS, next_rows, number + 1);
+        intake.take(shared, thread + GRID_THREADS, next_rows, number + 1);
         if (has_sample)
             now_rows[thread] = row_after;
         if (step.count) {

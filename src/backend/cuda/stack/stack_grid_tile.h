@@ -106,7 +106,7 @@ static __device__ void place_tile(const struct grid_net *net, int l, struct tile
 /* … with its weights: [set][4 columns][quads] of four inputs each; a set is four columns, and warps
  * take SETS of them in a pass. What a pass has beyond the last set is zeros, which stay zeros. */
 template <int SETS> struct alignas(16) weight_tile : tile_place {
-    static constexpr int THREADS = GRID_THREADS, WARPS = GRID_WARPS, TOGETHER = SETS;
+    static constexpr int TOGETHER = SETS;
     int passes;
     int near;          /* sets of each pass that are in shared memory */
     float4 *set[SETS]; /* where each set of the first pass lies … */
@@ -165,7 +165,7 @@ static __device__ void grid_begin(const struct grid_net *net, float *shared, con
         const int in = net->layer[l].in, out = net->layer[l].out;
         const int across = tile.columns_there();
 #pragma unroll 1
-        for (int e = (int)threadIdx.x; e < across * tile.quads; e += Tile::THREADS) {
+        for (int e = (int)threadIdx.x; e < across * tile.quads; e += GRID_THREADS) {
             const int column = e % across, quad = e / across;
             const int o = 4 * tile.set0 + column, i = 4 * (tile.quad0 + quad);
             const bool there = column < 4 * tile.sets && o < out;
@@ -176,7 +176,7 @@ static __device__ void grid_begin(const struct grid_net *net, float *shared, con
             tile.column_at(column)[quad] = make_float4(q[0], q[1], q[2], q[3]);
         }
 #pragma unroll 1
-        for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += Tile::THREADS)
+        for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += GRID_THREADS)
             shared[net->layout.layer[l].bias + c] = net->layer[l].b && 4 * tile.set0 + c < out
                                                         ? net->layer[l].b[4 * tile.set0 + c]
                                                         : 0.0f;
@@ -193,7 +193,7 @@ static __device__ void grid_end(const struct grid_net *net, const float *shared,
         const int in = net->layer[l].in, out = net->layer[l].out;
         const int across = min(4 * tile.sets, tile.columns_there());
 #pragma unroll 1
-        for (int e = (int)threadIdx.x; e < across * tile.quads; e += Tile::THREADS) {
+        for (int e = (int)threadIdx.x; e < across * tile.quads; e += GRID_THREADS) {
             const int column = e % across, quad = e / across;
             const int o = 4 * tile.set0 + column, i = 4 * (tile.quad0 + quad);
             const float4 weights = tile.column_at(column)[quad];
@@ -204,7 +204,7 @@ static __device__ void grid_end(const struct grid_net *net, const float *shared,
                     net->layer[l].w[(int64_t)(i + k) * out + o] = q[k];
         }
 #pragma unroll 1
-        for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += Tile::THREADS)
+        for (int c = (int)threadIdx.x; c < 4 * tile.sets; c += GRID_THREADS)
             if (net->layer[l].b && tile.keeps_biases && 4 * tile.set0 + c < out)
                 net->layer[l].b[4 * tile.set0 + c] = shared[net->layout.layer[l].bias + c];
     }

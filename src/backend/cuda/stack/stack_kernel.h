@@ -3,7 +3,7 @@
  *
  * There are kernels for what fits one multiprocessor (stack_warp.cu, stack_four_warps.cu,
  * stack_block.cu), for many samples of that (stack_replicas.cu) and for wide layers
- * (stack_grid.cu, stack_grid_registers.cu). stack_choice.cu says which takes what; this file is
+ * (stack_grid.cu). stack_choice.cu says which takes what; this file is
  * what they share on the device. */
 #ifndef PRONY_BACKEND_CUDA_STACK_KERNEL_H
 #define PRONY_BACKEND_CUDA_STACK_KERNEL_H
