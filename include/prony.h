@@ -39,9 +39,11 @@ struct prony;
 /* How a network is opened. Zero, or NULL for the whole, is the usual choice in every field; so it
  * is in the other structs of options. */
 struct prony_options {
-    const char *backend;   /* the CPU's fastest; "ref", "cuda" …: what `prony machine` lists */
-    int32_t threads;       /* as many as there are cores */
-    int32_t classes;       /* > 0: it learns that many classes; 0: numbers */
+    const char *backend; /* the CPU's fastest; "ref", "cuda" …: what `prony machine` lists */
+    int32_t threads;     /* as many as there are cores */
+    int32_t classes;     /* > 0: it learns that many classes; 0: numbers */
+    int32_t weight_bits; /* a training gets it used to weights of 8, 4 or 2 bits and activations of
+                            8, as prony_quantise makes them; 0: it does not */
     const char *precision; /* of products: "fp32"; on a GPU "tf32", "bf16", "fp16" */
     /* How it learns, the rows PRONY_LEARNS of prony_settings.def: rate, optimiser, schedule,
      * recipe, loss (of the network's own), and seed: of weights, dropout, split and order of data.

@@ -405,7 +405,7 @@ bool case_is_exact(enum op_kind kind)
     for (int side = 0; side < 2; side++)
         if (strstr(ops_side(kind, side == 1), "8["))
             return true;
-    return kind == OP_dequantise || kind == OP_argmax;
+    return kind == OP_dequantise || kind == OP_fake_quantise || kind == OP_argmax;
 }
 
 enum dtype case_oracle(enum op_kind kind)

@@ -116,6 +116,10 @@ static enum status check_options(const struct prony_options *options)
                                    : NULL),                                                        \
                    low, high));
 #include "prony_settings.def"
+    const int32_t bits = options->weight_bits;
+    if (bits && bits != 8 && bits != 4 && bits != 2)
+        FAIL(STATUS_INPUT, "found weights of %d bits, expected 8, 4 or 2, or 0: none are rounded",
+             bits);
     if (options->classes < 0)
         FAIL(STATUS_INPUT, "found %d classes, expected 0 (numbers) or more", options->classes);
     if (options->threads < 0 || options->threads > POOL_MOST)
@@ -145,6 +149,7 @@ static enum status open_network(struct prony *network, const struct prony_option
         .rate = options->rate,
         .seed = options->seed,
         .class_count = options->classes,
+        .weight_bits = options->weight_bits,
     };
     TRY(check_options(options));
     if (text_equal(options->precision, "int8") && !network->network->quantised)

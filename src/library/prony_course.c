@@ -174,6 +174,7 @@ static enum status begin(struct prony *network, struct prony_data *data,
     TRY(trainer_open(&network->model, data->dataset, &options, &network->trainer));
     network->learns = true;
     const char *name = data->dataset->name;
+    network->model.used_to_bits = network->model.weight_bits;
     network->model.data = NULL;
     if (dataset_built_in(name))
         NEED(network->model.data = arena_text(&network->model.arena, name));

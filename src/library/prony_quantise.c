@@ -145,6 +145,10 @@ static enum status quantise_network(struct prony *network, struct prony_data *da
     struct params params;
     struct arena arena = {0};
     TRY(read_options(how, &options));
+    if (!how->weight_bits && network->model.used_to_bits)
+        options.weight_bits = network->model.used_to_bits;
+    if (options.weight_bits == network->model.used_to_bits)
+        options.uncorrected = true; /* what rounding moves is what it learnt with */
     TRY(check_network(network));
     params_init(&params, DTYPE_F32);
     enum status status = model_quantise(&network->model, data->dataset, &options, &arena,

@@ -45,8 +45,8 @@ static void emit_layers(const struct network *network, struct draft *draft,
     draft->layer = "";
 }
 
-int32_t network_emit(const struct network *network, struct draft *draft, const char *prefix,
-                     enum phase phase, int32_t rows, int32_t x, int32_t lengths)
+static int32_t emit_network(const struct network *network, struct draft *draft,
+                            const struct layer_emit *common, int32_t x)
 {
     int32_t *tensors =
         arena_array(&draft->program->arena, (size_t)network->layer_count, sizeof *tensors);
@@ -54,14 +54,20 @@ int32_t network_emit(const struct network *network, struct draft *draft, const c
         draft_fail(draft, STATUS_MEMORY, "out of memory");
         return -1;
     }
-    if (phase == PHASE_TRAINING && network->untrainable) {
+    if (common->phase == PHASE_TRAINING && network->untrainable) {
         draft_fail(draft, STATUS_UNSUPPORTED, "%s", network->untrainable);
         return -1;
     }
+    emit_layers(network, draft, common, x, tensors);
+    return draft->status == STATUS_OK ? tensors[network->layer_count - 1] : -1;
+}
+
+int32_t network_emit(const struct network *network, struct draft *draft, const char *prefix,
+                     enum phase phase, int32_t rows, int32_t x, int32_t lengths)
+{
     const struct layer_emit common = {
         .prefix = prefix, .phase = phase, .rows = rows, .lengths = lengths};
-    emit_layers(network, draft, &common, x, tensors);
-    return draft->status == STATUS_OK ? tensors[network->layer_count - 1] : -1;
+    return emit_network(network, draft, &common, x);
 }
 
 enum loss_kind network_loss(const struct network *network, const struct compile_options *options)
@@ -190,7 +196,12 @@ void emit_feed_forward(struct draft *draft, const struct network *network,
         lengths = emit_load(draft, DTYPE_I32, "lengths", SHAPE(options->batch), rows);
     draft_part(draft, PART_FORWARD);
     enum phase phase = options->use == USE_TRAINING ? PHASE_TRAINING : PHASE_INFERENCE;
-    int32_t y = network_emit(network, draft, "", phase, rows, x, lengths);
+    const struct layer_emit common = {.prefix = "",
+                                      .phase = phase,
+                                      .rows = rows,
+                                      .lengths = lengths,
+                                      .weight_bits = options->weight_bits};
+    int32_t y = emit_network(network, draft, &common, x);
     const bool classes = network_loss(network, options) == LOSS_CROSS_ENTROPY;
     if (classes ? options->use == USE_INFERENCE : network->ends_in_softmax) {
         int32_t logits = y;

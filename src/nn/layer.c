@@ -79,7 +79,31 @@ int32_t layer_param(struct layer_emit *emit, const char *name, struct shape shap
 int32_t layer_matrix(struct layer_emit *emit, const char *name, struct shape shape,
                      struct init init)
 {
-    return keep(emit, name, ROLE_PARAM, shape, init, true);
+    /* rounding touches it as well */
+    return keep(emit, name, ROLE_PARAM, shape, init, !emit->weight_bits);
+}
+
+static int32_t round_to(struct layer_emit *emit, int32_t x, int32_t bits, int64_t inner,
+                        int64_t channels)
+{
+    if (!emit->weight_bits || emit->draft->status != STATUS_OK)
+        return x;
+    int32_t y = draft_real(emit->draft, "rounded", *draft_shape(emit->draft, x));
+    struct op *op = draft_op(emit->draft, OP_fake_quantise, IN(x), OUT(y));
+    op->attr.fake_quantise.bits = bits;
+    op->attr.fake_quantise.inner = (int32_t)inner;
+    op->attr.fake_quantise.channels = (int32_t)channels;
+    return y;
+}
+
+int32_t layer_rounded_input(struct layer_emit *emit, int32_t x)
+{
+    return round_to(emit, x, 8, 0, 0);
+}
+
+int32_t layer_rounded_weight(struct layer_emit *emit, int32_t w, int64_t inner, int64_t channels)
+{
+    return round_to(emit, w, emit->weight_bits, inner, channels);
 }
 
 int32_t layer_statistic(struct layer_emit *emit, const char *name, struct shape shape,

@@ -17,6 +17,7 @@ struct layer_emit {
     const struct given *given; /* what parameters start from, given_count of them */
     int32_t given_count;
     const int32_t *inputs; /* tensors, layer->input_count of them */
+    int32_t weight_bits;   /* products get used to so many bits of weights; 0: none */
 };
 
 /* Writes the layer's ops and returns its output tensor. */
@@ -44,6 +45,10 @@ int32_t layer_param(struct layer_emit *emit, const char *name, struct shape shap
 /* The same for a weight that only products or convolutions touch (params.h: matrix). */
 int32_t layer_matrix(struct layer_emit *emit, const char *name, struct shape shape,
                      struct init init);
+/* What a product reads while the network gets used to few bits: x in 8 bits, and a weight in
+ * weight_bits, whose element i belongs to channel i / inner % channels. Else both as they are. */
+int32_t layer_rounded_input(struct layer_emit *emit, int32_t x);
+int32_t layer_rounded_weight(struct layer_emit *emit, int32_t w, int64_t inner, int64_t channels);
 int32_t layer_statistic(struct layer_emit *emit, const char *name, struct shape shape,
                         struct init init);
 

@@ -216,6 +216,8 @@ struct compile_options {
     int32_t accumulate;    /* > 1: gradients add up over that many batches before an update; this
                               is feed_forward's alone */
     bool lengths;          /* sequences come with lengths */
+    int32_t weight_bits;   /* 8, 4 or 2: dense and conv layers round what they read, so that it gets
+                              used to it; 0: they do not. feed_forward's alone, too */
     const char *recipe; /* "rbm:steps=5"; NULL or "": the network's. Only recipes look at it … */
     int32_t stage;      /* … and at this: of the training, from 0 (train/recipe.h) */
 };

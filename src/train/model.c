@@ -79,7 +79,8 @@ enum status model_open(struct model *model, const struct network *network,
                        const struct model_options *options)
 {
     struct params *params = &model->params;
-    *model = (struct model){.network = network, .loss = options->loss};
+    *model = (struct model){
+        .network = network, .loss = options->loss, .weight_bits = options->weight_bits};
     params_init(params, DTYPE_F32);
     params_init(&model->settled, DTYPE_F32);
     model->scaling.tokens = network->tokens;
@@ -128,6 +129,7 @@ struct compile_options model_compile_options(const struct model *model, enum pro
         .optimiser = model->optimiser,
         .schedule = model->schedule,
         .recipe = model->recipe,
+        .weight_bits = model->weight_bits,
     };
 }
 

@@ -25,11 +25,11 @@ struct model {
     struct scaling scaling;
     const struct columns *columns; /* of the table it learnt from; NULL: it was none */
     struct scaling targets; /* of the numbers it learns; of no columns: they are as they are */
-    const char
-        *data; /* the built-in data set that it learnt from; NULL: other data, or not known */
-    double
-        accuracy; /* in 8 bits: the share of right answers of its fp32 form there; 0: not known */
-    bool part;    /* it has the weights of one of several networks that learnt together */
+    int32_t weight_bits;    /* it gets used to weights of so many bits; 0: it does not */
+    int32_t used_to_bits;   /* it was trained so; 0: it was not, or that is not known */
+    const char *data;       /* the built-in set that it learnt from; NULL: another, or not known */
+    double accuracy;        /* in 8 bits: the share of right answers in fp32 on it; 0: not known */
+    bool part;              /* it has the weights of one of several networks that learnt together */
     struct scaling returns; /* … of the data, where the part gives such and takes none */
     /* While the weights are those that came with the network, its settled form predicts. */
     bool changed; /* they are others: it was trained, or has loaded some */
@@ -51,6 +51,7 @@ struct model_options {
     double rate;
     uint64_t seed;
     int32_t class_count; /* > 0: it learns classes, whose names are 0, 1, 2 … */
+    int32_t weight_bits; /* as struct model has it */
 };
 
 /* Opens the device, declares what predicting needs and fills it by the seed. A zeroed *model is

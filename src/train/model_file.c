@@ -1,5 +1,5 @@
 /* model_file.c: a model in a safetensors file, its metadata as JSON texts; and in an ONNX file. */
-#include "train/model.h"
+#include "train/model_rounded.h"
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -21,8 +21,9 @@
 #define NOTE_TARGETS "targets"
 #define NOTE_DATA "data"
 #define NOTE_ACCURACY "accuracy_fp32"
+#define NOTE_WEIGHT_BITS "weight_bits"
 
-enum { NOTES_MOST = 11 };
+enum { NOTES_MOST = 12 };
 
 static void add_floats(struct json_writer *writer, const char *key, const float *values, int count)
 {
@@ -140,6 +141,11 @@ static enum status write_notes(const struct model *model, const struct course *c
     TRY(add_text(notes, SAVED_QUANTISED, &notes->quantised));
     if (model->data)
         add_note(notes, NOTE_DATA, model->data);
+    if (model->used_to_bits)
+        add_note(notes, NOTE_WEIGHT_BITS,
+                 model->used_to_bits == 8   ? "8"
+                 : model->used_to_bits == 4 ? "4"
+                                            : "2");
     if (model->accuracy > 0)
         text_printf(&notes->accuracy, "%.9g", model->accuracy);
     TRY(add_text(notes, NOTE_ACCURACY, &notes->accuracy));
@@ -300,14 +306,20 @@ static enum status read_recipe(struct model *model, const struct safetensors *fi
     return STATUS_OK;
 }
 
-/* Which data it is good at. A file must not say which files are read: names of data sets only. */
+/* How it was trained, and which data it is good at. A file must not say which files are read: names
+ * of data sets only. */
 static enum status read_data(struct model *model, const struct safetensors *file)
 {
     const char *data = safetensors_note(file, NOTE_DATA);
     const char *accuracy = safetensors_note(file, NOTE_ACCURACY);
     double share;
+    const char *bits = safetensors_note(file, NOTE_WEIGHT_BITS);
+    int64_t number = 0;
     model->data = NULL;
     model->accuracy = 0;
+    model->used_to_bits = 0;
+    if (bits && text_to_int(bits, &number) && (number == 8 || number == 4 || number == 2))
+        model->used_to_bits = (int32_t)number;
     if (!data || strchr(data, ':') || !dataset_built_in(data))
         return STATUS_OK;
     NEED(model->data = arena_text(&model->arena, data));
@@ -436,7 +448,8 @@ enum status model_load(struct model *model, const char *path)
     TRY_OR(done, engine_detach(&model->engine, &model->params));
     TRY_OR(done, safetensors_open(path, &file));
     TRY_OR(done, load(model, &file));
-    status = model_check_numbers(model, path);
+    TRY_OR(done, model_check_numbers(model, path));
+    status = model_round(model);
 done:
     safetensors_close(&file);
     return status;
@@ -451,6 +464,13 @@ enum status model_read_course(struct model *model, const struct safetensors *fil
     TRY(read_loss(model, file));
     TRY(read_recipe(model, file));
     TRY(read_note(file, NOTE_TRAINING, &model->arena, &object));
+    TRY(read_data(model, file));
+    if (model->used_to_bits != model->weight_bits)
+        FAIL(
+            STATUS_INPUT,
+            "%s: found a training with weights of %d bits, expected --precision int8 --weight-bits "
+            "%d again (0: neither of both)",
+            file->name, model->used_to_bits, model->used_to_bits);
     NEED(model->optimiser = arena_text(&model->arena, json_text(object, "optimiser", "")));
     NEED(model->schedule = arena_text(&model->arena, json_text(object, "schedule", "")));
     control->rate = json_real(object, "rate", -1);

@@ -163,6 +163,10 @@ static enum status compile_real(const struct network *network, struct params *pa
     TRY(choose(network, options->recipe, &emit.recipe));
     TRY(recipe_traits(network, options, &emit.traits));
     assert(options->accumulate <= 1 || emit.recipe.kind->id == RECIPE_feed_forward);
+    if (options->weight_bits && emit.recipe.kind->id != RECIPE_feed_forward)
+        FAIL(STATUS_UNSUPPORTED,
+             "%s: found the recipe %s, expected feed_forward to learn with weights of few bits",
+             network->name, emit.recipe.kind->name);
     const struct recipe_way *way = ways[emit.recipe.kind->id];
     if (options->use == USE_GENERATION && !emit.traits.generates)
         FAIL(STATUS_INPUT, "%s: found the recipe %s, expected one that can generate: vae, gan, rbm",

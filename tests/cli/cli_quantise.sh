@@ -49,6 +49,27 @@ expect reals_are_no_integers 2 "prony quantise makes one" \
     "$prony" predict iris.safetensors iris --precision int8
 expect explain_takes_no_reals 2 "prony quantise wrote" "$prony" explain small --precision int8
 
+# A network that learnt with few bits: what it says of itself is what it is in integers.
+"$prony" train mlp:64-16-10 digits --epochs 4 --batch 16 --optimiser adam --precision int8 --weight-bits 2 \
+    --out two.safetensors >/dev/null 2>&1
+output=$("$prony" quantise two.safetensors digits --out two8.safetensors 2>&1)
+echo "$output" | sed -n 's/^accuracy  \([0-9.]*\) % in fp32, \([0-9.]*\) % in int8.*/\1 \2/p' |
+    awk '$1 > 80 && $1 - $2 < 1 { found = 1 } END { exit !found }'
+report it_learns_with_two_bits $? "$output"
+expect it_goes_on_with_the_same_bits 2 "expected --precision int8 --weight-bits 2" \
+    "$prony" train mlp:64-16-10 digits --resume two.safetensors --epochs 5
+"$prony" train mlp:64-16-10 digits --resume two.safetensors --epochs 5 --precision int8 --weight-bits 2 \
+    --out more.safetensors >/dev/null 2>&1
+"$prony" train mlp:64-16-10 digits --epochs 5 --batch 16 --optimiser adam --precision int8 --weight-bits 2 \
+    --out once.safetensors >/dev/null 2>&1
+cmp more.safetensors once.safetensors >/dev/null 2>&1
+report a_resumed_training_ends_the_same $? "more.safetensors and once.safetensors differ"
+expect bits_need_int8 2 "expected --precision int8" "$prony" train small iris --weight-bits 4
+expect three_bits_are_refused 2 "expected 8, 4 or 2" \
+    "$prony" train small iris --precision int8 --weight-bits 3
+expect other_recipes_are_refused 1 "expected feed_forward" \
+    "$prony" train vae digits --precision int8 --epochs 1
+
 # What it warns of.
 {
     head -1 "$OLDPWD/datasets/iris.csv"

@@ -518,6 +518,8 @@ static const struct arg rows[] = {
 #define PRONY_PART(type, name, key, low, high, help)
 #define PRONY_SPOKEN(name, meaning, help) {AT(name), meaning, help},
 #include "prony_settings.def"
+    {ARG_NAMED("weight-bits", struct train_flags, options.weight_bits), "N",
+     "with --precision int8: it gets used to weights of 8, 4 or 2 bits (8)", ARG_FROM(2, 8)},
     {CLI_LABEL(struct train_flags)},
     {CLI_TARGET(struct train_flags)},
     {CLI_LABELS(struct train_flags)},

@@ -61,6 +61,20 @@ static enum status read_sharing(struct train_flags *flags)
     return STATUS_OK;
 }
 
+/* A training in 8 bits is one in reals that are rounded so. */
+static enum status read_int8(struct prony_options *options)
+{
+    const bool int8 = text_equal(options->precision, "int8");
+    if (options->weight_bits && !int8)
+        FAIL(STATUS_INPUT, "--weight-bits %d: expected --precision int8 with it",
+             options->weight_bits);
+    if (!int8)
+        return STATUS_OK;
+    options->precision = NULL;
+    options->weight_bits = options->weight_bits ? options->weight_bits : 8;
+    return STATUS_OK;
+}
+
 enum status train_flags_check(const struct cli *cli, struct train_flags *flags)
 {
     struct prony_course *course = &flags->course;
@@ -70,6 +84,7 @@ enum status train_flags_check(const struct cli *cli, struct train_flags *flags)
             FAIL(STATUS_INPUT,
                  "--%s cannot be given with --resume: a resumed training goes on as it began",
                  arg->name);
+    TRY(read_int8(&flags->options));
     if (args_given(cli->args, &cli->found, "label") && args_given(cli->args, &cli->found, "target"))
         FAIL(STATUS_INPUT, "found --label and --target, expected one of them: they are the same");
     if (flags->until)
@@ -119,7 +134,9 @@ static void add_how(const struct train_flags *flags, struct text *out)
     if (flags->micro_batches)
         text_printf(out, " --micro-batches %" PRId64, flags->micro_batches);
     text_add(out, flags->sync_norm ? " --sync-norm" : "");
-    add_flag(out, "precision", options->precision);
+    add_flag(out, "precision", options->weight_bits ? "int8" : options->precision);
+    if (options->weight_bits && options->weight_bits != 8)
+        text_printf(out, " --weight-bits %d", options->weight_bits);
 }
 
 void train_flags_resume(const struct train_flags *flags, struct text *out)

@@ -8,10 +8,11 @@ static void write_outer(struct grad *grad, int32_t x, int32_t dy, int32_t w)
     if (!grad_needs(grad, w))
         return;
     bool accumulate = false;
-    int32_t dw = grad_weight(grad, w, &accumulate);
+    int32_t dw = grad_place(grad, w, &accumulate);
     struct op *op = draft_op(grad->draft, OP_outer, IN(x, dy), OUT(dw));
     op->attr.outer.scale = 1;
     op->attr.outer.accumulate = accumulate;
+    grad_give(grad, w, dw); /* of rounded weights it goes on to those */
 }
 
 /* dW = xᵀ·dy, db = Σ dy, dx = dy·Wᵀ */

@@ -2,7 +2,7 @@
 #include "nn/grad_rules.h"
 
 grad_rule grad_activate, grad_bound, grad_add, grad_add_rows, grad_multiply, grad_divide, grad_mask,
-    grad_dropout, grad_quantise, grad_dequantise;
+    grad_dropout, grad_quantise, grad_dequantise, grad_fake_quantise;
 
 void grad_activate(struct grad *grad, const struct op *op)
 {
@@ -114,6 +114,11 @@ void grad_quantise(struct grad *grad, const struct op *op)
 }
 
 void grad_dequantise(struct grad *grad, const struct op *op)
+{
+    grad_give(grad, grad_input(grad, op, 0), grad_flows(grad, grad_output(grad, op, 0)));
+}
+
+void grad_fake_quantise(struct grad *grad, const struct op *op)
 {
     grad_give(grad, grad_input(grad, op, 0), grad_flows(grad, grad_output(grad, op, 0)));
 }

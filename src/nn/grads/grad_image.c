@@ -11,10 +11,11 @@ static void write_weights(struct grad *grad, const struct op *op, int32_t image,
     int32_t w = grad_input(grad, op, 1), b = grad_input(grad, op, 2);
     bool accumulate = false;
     if (grad_needs(grad, w)) {
-        int32_t dw = grad_weight(grad, w, &accumulate);
+        int32_t dw = grad_place(grad, w, &accumulate);
         struct op *product = draft_op(grad->draft, OP_conv_dw, IN(image, smaller), OUT(dw));
         product->attr = op->attr;
         product->attr.conv_dw.accumulate = accumulate;
+        grad_give(grad, w, dw); /* of rounded weights it goes on to those */
     }
     if (grad_needs(grad, b)) {
         int32_t db = grad_weight(grad, b, &accumulate);

@@ -59,7 +59,12 @@ static int32_t write_conv(struct layer_emit *emit, enum op_kind kind, const stru
     if (emit->layer->values[BIAS] != 0)
         b = layer_param(emit, "bias", SHAPE(conv->out), usual);
     int32_t y = layer_output(emit, SHAPE(conv->x.dim[0], conv->out, size.h, size.w));
-    struct op *op = draft_op(emit->draft, kind, IN(emit->inputs[0], w, b), OUT(y));
+    int32_t x = emit->inputs[0];
+    if (kind == OP_conv) {
+        x = layer_rounded_input(emit, x);
+        w = layer_rounded_weight(emit, w, second * window, first);
+    }
+    struct op *op = draft_op(emit->draft, kind, IN(x, w, b), OUT(y));
     op->attr.conv.stride_h = (int32_t)slide->stride.h; /* those of conv_t are the same */
     op->attr.conv.stride_w = (int32_t)slide->stride.w;
     op->attr.conv.pad_h = (int32_t)slide->pad.h;

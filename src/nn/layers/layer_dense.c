@@ -22,6 +22,8 @@ int32_t emit_dense(struct layer_emit *emit)
     if (shape.rank > 2)
         x = draft_view(draft, x, SHAPE(rows, in));
     int32_t y = layer_output(emit, SHAPE(rows, out));
+    x = layer_rounded_input(emit, x);
+    w = layer_rounded_weight(emit, w, 1, out);
     draft_op(draft, OP_dense, IN(x, w, b), OUT(y));
     if (shape.rank == 2)
         return y;
