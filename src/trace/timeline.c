@@ -52,6 +52,12 @@ static enum status choose_lanes(const struct trace *trace, struct timeline *time
 
 /* ---- depths ---------------------------------------------------------------------------------- */
 
+/* A look at a thread: it ends where the next begins, whatever time it stands for. */
+static bool is_look(const struct span *span)
+{
+    return span->kind == SPAN_sample || span->kind == SPAN_sleep;
+}
+
 /* How deep each span lies in those that are open on its lane; what is deeper still shares the last
  * row. It is the same whatever part is shown. */
 static void find_depths(const struct trace *trace, const uint8_t *place_of,
@@ -69,7 +75,7 @@ static void find_depths(const struct trace *trace, const uint8_t *place_of,
         if (count[place] == TIMELINE_DEEPEST)
             count[place]--;
         depths[i] = count[place];
-        open[place][count[place]++] = span->end_ns;
+        open[place][count[place]++] = is_look(span) ? span->start_ns : span->end_ns;
         if (count[place] > timeline->depths[place])
             timeline->depths[place] = count[place];
     }

@@ -21,6 +21,7 @@ import { frameTests } from "./frame.mjs";
 import { complaints, openPage, run, settled, startGuide, stopGuide } from "./guide.mjs";
 import { overviewTests } from "./overview.mjs";
 import { takePictures } from "./pictures.mjs";
+import { fillProfiles, profileTests } from "./profiles.mjs";
 import { viewTests } from "./views.mjs";
 
 const [prony, browserPath, pictures, shown] = process.argv.slice(2);
@@ -33,6 +34,7 @@ const tests = {
   ...explorerTests,
   ...exploreTests,
   ...viewTests,
+  ...profileTests,
   async the_zoo_is_there({ browser }) {
     const { guide, address } = startGuide(prony, shown ?? join(folder, "shipped.db"));
     const { records } = await (await fetch(`${await address}/api/status`)).json();
@@ -68,6 +70,7 @@ function fillStore() {
   );
   run(prony, "store", "create", "--empty", "--store", store);
   run(prony, "store", "add", results, networks, "--store", store);
+  fillProfiles(prony, store, folder);
 }
 
 async function runTests(browser, address) {
@@ -77,6 +80,7 @@ async function runTests(browser, address) {
     prony,
     store,
     folder,
+    pictures,
     open: (path, options) => openPage(browser, address, path, options),
     async picture(page, name) {
       if (!pictures) return;

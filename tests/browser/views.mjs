@@ -81,7 +81,7 @@ function linesBehindBoxes() {
 export const viewTests = {
   async every_view_is_sound_in_light_dark_and_on_a_phone({ open, picture }) {
     const views = await viewsOf(await open("/?view=explorer"));
-    assert.equal(views.length, 10);
+    assert.equal(views.length, 11);
     const pages = [
       ...views,
       { id: "view-network", path: "/?view=networks&model=lenet" },
@@ -398,6 +398,8 @@ export const viewTests = {
     await picture(page, "empty-light");
     const networks = await openPage(browser, await address, "/?view=networks");
     assert.match(await networks.textContent("main"), /No networks yet.*prony explain lenet/s);
+    const profiles = await openPage(browser, await address, "/?view=profiles");
+    assert.match(await profiles.textContent("main"), /No profiles yet.*prony profile large --batch 10 --store .*empty\.db/s);
     assert.equal(await stopGuide(guide), 0);
   },
 };

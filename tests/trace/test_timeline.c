@@ -103,6 +103,24 @@ TEST(lanes_without_a_row_are_counted)
     trace_free(&trace);
 }
 
+/* Looks stand for a time that may reach into the next. */
+TEST(looks_at_a_thread_share_a_row)
+{
+    struct trace trace = {0};
+    struct timeline timeline;
+    uint16_t lane;
+    CHECK_OK(trace_lane(&trace, &(struct lane){.kind = LANE_THREAD}, &lane));
+    for (int i = 0; i < 20; i++)
+        add(&trace, i % 3 ? SPAN_sleep : SPAN_sample, lane, 1000 * i, 1100, "read", 0);
+    CHECK_OK(trace_finish(&trace, "made"));
+    if (!CHECK_OK(timeline_make(&trace, 0, 0, 400, &timeline)))
+        return;
+    CHECK_EQUAL_INT(timeline.depths[0], 1);
+    CHECK_EQUAL_INT(timeline.count, 20);
+    timeline_free(&timeline);
+    trace_free(&trace);
+}
+
 /* The time of the children and a node's own are its time. */
 static void check_sums(const struct flame *flame)
 {

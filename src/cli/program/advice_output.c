@@ -189,6 +189,16 @@ void advised_json_findings(struct json_writer *json, const struct trace *trace,
 
 enum { ROWS_MOST = 200 };
 
+/* A name as it was recorded, and as people write it. */
+static void put_names(struct json_writer *json, const char *name)
+{
+    struct text title = {0};
+    trace_add_name(name, &title);
+    json_put_text(json, "name", name);
+    json_put_text(json, "title", text_of(&title));
+    text_free(&title);
+}
+
 static enum status put_kernels(struct json_writer *json, const struct trace *trace,
                                const struct advice *advice)
 {
@@ -199,7 +209,7 @@ static enum status put_kernels(struct json_writer *json, const struct trace *tra
     json_array(json);
     for (size_t i = 0; i < count; i++) {
         json_object(json);
-        json_put_text(json, "name", trace_word(trace, kernels[i].name));
+        put_names(json, trace_word(trace, kernels[i].name));
         json_put_int(json, "count", (int64_t)kernels[i].count);
         json_put_int(json, "ns", kernels[i].ns);
         json_end(json);
@@ -217,7 +227,7 @@ static enum status put_functions(struct json_writer *json, const struct trace *t
     json_array(json);
     for (size_t i = 0; i < hot.count && i < ROWS_MOST; i++) {
         json_object(json);
-        json_put_text(json, "name", trace_word(trace, hot.rows[i].name));
+        put_names(json, trace_word(trace, hot.rows[i].name));
         json_put_int(json, "count", (int64_t)hot.rows[i].samples);
         json_put_int(json, "ns", (int64_t)hot.rows[i].ns);
         json_end(json);
@@ -256,6 +266,7 @@ enum status traced_json_members(struct json_writer *json, const struct trace *tr
     json_put_text(json, "title", title);
     json_put_text(json, "format", trace_fact(trace, "format"));
     json_put_text(json, "gpu", trace_fact(trace, "gpu"));
+    json_put_bool(json, "on_gpu", advice->steps.gpu >= 0);
     json_put_int(json, "steps", (int64_t)advice->steps.count);
     json_put_real(json, "step_ns", advice->step_ns);
     json_put_real(json, "spread", advice->spread);

@@ -1,4 +1,5 @@
-// api.ts: the server's JSON API (docs/api.md) as types and functions. Nothing else talks to it.
+// api.ts: the server's JSON API (docs/api.md) as types and functions; its profiles are in api_profiles.ts.
+// Nothing else talks to it.
 
 import { wordsOf } from "./words";
 
@@ -401,7 +402,7 @@ export class Refused extends Error {
   }
 }
 
-async function get<T>(path: string, parameters?: URLSearchParams): Promise<T> {
+export async function get<T>(path: string, parameters?: URLSearchParams): Promise<T> {
   const query = parameters?.toString();
   const response = await fetch(query ? `${path}?${query}` : path).catch(() => {
     throw new Unreachable("The server has stopped.");
@@ -420,7 +421,7 @@ export function addFilters(parameters: URLSearchParams, filters: Filters): URLSe
 }
 
 // Parameters that are there, with the filters.
-function asked(given: Record<string, string>, filters: Filters): URLSearchParams {
+export function asked(given: Record<string, string>, filters: Filters): URLSearchParams {
   const present = Object.entries(given).filter(([, value]) => value !== "");
   return addFilters(new URLSearchParams(present), filters);
 }

@@ -55,11 +55,13 @@ export interface Plot<Row> {
   after?: Child[]; // between drawing and table
   low?: boolean; // not the main thing of its page
   lines?: number; // it shows so many things below each other, and is as high as they need
+  height?: number; // or so many pixels
   legend?: Entry[]; // what the colours mean
   ends?: boolean; // names stand at the ends of lines where there is room: then there is no legend
   draw: Draw;
   panels?: Panel[]; // instead of the one drawing
   onPick?(record: number): void; // a mark that stands for this result was picked
+  onStretch?(from: number, to: number): void; // a stretch of x was drawn with the mouse
   listing: Listing<Row>;
   folded?: boolean; // the table is closed at first
 }
@@ -69,10 +71,12 @@ interface Order {
   key: string;
   draw: Draw;
   onPick: ((record: number) => void) | undefined;
+  onStretch: ((from: number, to: number) => void) | undefined;
 }
 
 interface Place extends Order {
   element: HTMLElement;
+  dragged?: boolean; // a stretch was drawn just now
   chart?: echarts.ECharts;
 }
 
@@ -118,11 +122,12 @@ function exportButtons<Row>(plot: Plot<Row>): HTMLElement {
 }
 
 function slotOf<Row>(plot: Plot<Row>, title: string, { key, draw }: Panel): HTMLElement {
-  const { onPick, low, lines = 0, ends, panels } = plot;
+  const { onPick, onStretch, low, lines = 0, height, ends, panels } = plot;
   const slot = element("div", { className: low ? "chart low" : panels ? "chart panel" : "chart" });
   const needed = `${5 + 2 * Math.max(lines, 3)}rem`;
   if (lines > 0) slot.style[ends ? "minHeight" : "height"] = needed;
-  orders.set(slot, { key, draw, onPick });
+  if (height) slot.style.height = `${height}px`;
+  orders.set(slot, { key, draw, onPick, onStretch });
   return attributed(slot, { role: "img", "aria-label": `${title}. The figures are in the table below it.` });
 }
 
@@ -225,9 +230,44 @@ function startChart(place: Place): echarts.ECharts {
   const chart = echarts.init(place.element);
   chart.on("click", ({ data }) => {
     const { record } = (data ?? {}) as { record?: number };
-    if (record !== undefined) place.onPick?.(record);
+    if (record !== undefined && !place.dragged) place.onPick?.(record);
   });
+  followDrag(place, chart);
   return chart;
+}
+
+const DRAG = 5; // pixels: a shorter one is a click
+
+// A stretch that is drawn with the mouse from one place to another. Fingers scroll the page.
+function followDrag(place: Place, chart: echarts.ECharts): void {
+  const { element: slot } = place;
+  const band = element("div", { className: "chart-band", hidden: true });
+  const xOf = (event: PointerEvent) => event.clientX - slot.getBoundingClientRect().left;
+  let begun: number | null = null;
+  slot.append(band);
+  slot.addEventListener("pointerdown", (event) => {
+    if (place.onStretch && event.pointerType === "mouse" && event.button === 0) begun = xOf(event);
+  });
+  slot.addEventListener("pointermove", (event) => {
+    if (begun === null) return;
+    const [left, right] = [begun, xOf(event)].sort((a, b) => a - b) as [number, number];
+    band.hidden = right - left < DRAG;
+    band.style.left = `${left}px`;
+    band.style.width = `${right - left}px`;
+  });
+  const end = (event: PointerEvent) => {
+    if (begun === null) return;
+    const ends = [begun, xOf(event)].sort((a, b) => a - b) as [number, number];
+    begun = null;
+    band.hidden = true;
+    if (ends[1] - ends[0] < DRAG) return;
+    place.dragged = true; // the click that ends it picks nothing
+    setTimeout(() => (place.dragged = false));
+    const [from, to] = ends.map((x) => Number(chart.convertFromPixel({ xAxisIndex: 0 }, x)));
+    if (from !== undefined && to !== undefined) place.onStretch?.(from, to);
+  };
+  slot.addEventListener("pointerup", end);
+  slot.addEventListener("pointerleave", end);
 }
 
 function drawPlace(place: Place, theme: Theme): void {

@@ -10,6 +10,7 @@ import { live } from "./live";
 import { machines } from "./machines";
 import { networks } from "./networks";
 import { overview } from "./overview";
+import { profiles } from "./profiles";
 import { record } from "./record";
 import { roofline } from "./roofline";
 import { scaling } from "./scaling";
@@ -22,6 +23,7 @@ export const views: View[] = [
   roofline,
   machines,
   networks,
+  profiles,
   answers,
   live,
   learn,
