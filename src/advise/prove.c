@@ -1,19 +1,78 @@
 /* prove.c: see prove.h. */
 #include "advise/prove.h"
 
+#include "base/embed.h"
+#include "base/file.h"
 #include "base/memory.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const struct lever levers[] = {
-#define LEVER(rule, key, environment, help) {rule, #key, environment, help},
+#define LEVER(rule, key, asked, environment, help) {rule, #key, asked, environment, help},
 #include "advise/levers.def"
 };
 const size_t lever_count = sizeof levers / sizeof *levers;
 
-enum status lever_environment(const struct lever *lever, struct arena *arena,
+extern const struct embedded lever_files[];
+
+enum status lever_folder_make(char *folder, size_t room)
+{
+    char path[PATH_MAX];
+    snprintf(folder, room, "%s/prony.XXXXXX", file_temporary_folder());
+    if (!mkdtemp(folder))
+        FAIL(STATUS_IO, "%s: cannot make a folder for levers: %s", folder, strerror(errno));
+    for (const struct embedded *file = lever_files; file->name; file++) {
+        snprintf(path, sizeof path, "%s/%s", folder, file->name);
+        enum status status = file_write(path, (const char *)file->bytes, file->length);
+        if (status != STATUS_OK) {
+            lever_folder_remove(folder);
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+static void remove_files(const char *folder)
+{
+    DIR *files = opendir(folder);
+    for (struct dirent *entry; files && (entry = readdir(files)) != NULL;)
+        if (*entry->d_name != '.')
+            unlinkat(dirfd(files), entry->d_name, 0);
+    if (files)
+        closedir(files);
+    rmdir(folder);
+}
+
+void lever_folder_remove(const char *folder)
+{
+    char compiled[PATH_MAX]; /* what Python leaves beside */
+    snprintf(compiled, sizeof compiled, "%s/__pycache__", folder);
+    remove_files(compiled);
+    remove_files(folder);
+}
+
+/* "PYTHONPATH=@" with the folder, and what was there before. */
+static const char *fill_folder(const char *word, size_t length, const char *folder,
+                               struct arena *arena)
+{
+    const size_t name = strcspn(word, "=");
+    if (!memchr(word, '@', length))
+        return arena_bytes(arena, word, length);
+    const char *variable = arena_bytes(arena, word, name);
+    const char *before = variable ? getenv(variable) : NULL;
+    return variable ? arena_format(arena, "%s=%s%s%s", variable, folder,
+                                   before && *before ? ":" : "", before ? before : "")
+                    : NULL;
+}
+
+enum status lever_environment(const struct lever *lever, const char *folder, struct arena *arena,
                               const char *const **out)
 {
     enum { MOST = 8 };
@@ -22,7 +81,7 @@ enum status lever_environment(const struct lever *lever, struct arena *arena,
     NEED(list = arena_array(arena, MOST + 1, sizeof *list));
     for (const char *word = lever->environment; *word && count < MOST;) {
         size_t length = strcspn(word, " ");
-        NEED(list[count++] = arena_bytes(arena, word, length));
+        NEED(list[count++] = fill_folder(word, length, folder, arena));
         word += length + strspn(word + length, " ");
     }
     *out = list;
@@ -125,16 +184,17 @@ done:
 }
 
 enum status prove_choose(const struct running_options *program, const char *rule,
-                         bool (*stopped)(void), struct arena *arena, const struct lever **best)
+                         const char *folder, bool (*stopped)(void), struct arena *arena,
+                         const struct lever **best)
 {
     double shortest_ns, ns;
     *best = NULL;
     TRY(run_once(program, stopped, &shortest_ns));
     for (size_t i = 0; i < lever_count; i++) {
         struct running_options changed = *program;
-        if (strcmp(levers[i].rule, rule) != 0)
+        if (strcmp(levers[i].rule, rule) != 0 || levers[i].asked)
             continue;
-        TRY(lever_environment(&levers[i], arena, &changed.environment));
+        TRY(lever_environment(&levers[i], folder, arena, &changed.environment));
         if (run_once(&changed, stopped, &ns) != STATUS_OK) {
             if (stopped && stopped())
                 FAIL(STATUS_INTERRUPTED, "stopped");

@@ -11,12 +11,17 @@
 /* A change of the environment that may end a finding. */
 struct lever {
     const char *rule; /* "R10" */
-    const char *key, *environment, *help;
+    const char *key;
+    bool asked; /* only where it is named: it may change results */
+    const char *environment, *help;
 };
 extern const struct lever levers[];
 extern const size_t lever_count;
+/* Puts the files of levers into a folder of their own; lever_folder_remove ends it. */
+enum status lever_folder_make(char *folder, size_t room);
+void lever_folder_remove(const char *folder);
 /* The environment of a lever as a list up to NULL, in the arena. */
-enum status lever_environment(const struct lever *lever, struct arena *arena,
+enum status lever_environment(const struct lever *lever, const char *folder, struct arena *arena,
                               const char *const **out);
 
 enum { PROVE_ROUNDS = 8, PROVE_ROUNDS_MOST = 64 };
@@ -45,9 +50,10 @@ void proof_free(struct proof *proof);
  * is compared. */
 enum status prove_run(const struct prove_options *options, struct proof *proof);
 
-/* Runs the program once with each lever of the rule, and once without: the one with the shortest
- * time. NULL: none is shorter. */
+/* Runs the program once with each lever of the rule that need not be named, and once without: the
+ * one with the shortest time. NULL: none is shorter. */
 enum status prove_choose(const struct running_options *program, const char *rule,
-                         bool (*stopped)(void), struct arena *arena, const struct lever **best);
+                         const char *folder, bool (*stopped)(void), struct arena *arena,
+                         const struct lever **best);
 
 #endif

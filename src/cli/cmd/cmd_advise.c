@@ -40,7 +40,8 @@ static enum status print_rules(const char *store)
         printf("%-4s %s\n", rules[i].id, rules[i].title);
         for (size_t j = 0; j < lever_count; j++)
             if (strcmp(levers[j].rule, rules[i].id) == 0)
-                printf("       lever %s: %s\n", levers[j].key, levers[j].help);
+                printf("       lever %s%s: %s\n", levers[j].key,
+                       levers[j].asked ? " (only where --lever names it)" : "", levers[j].help);
         TRY(print_record(&rules[i], store));
     }
     return STATUS_OK;

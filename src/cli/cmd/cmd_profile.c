@@ -263,7 +263,7 @@ const struct command cmd_profile = {
              "watched. The report says\nwhich threads run and which wait, and in which call. It "
              "names the lines, functions and ops that take\nthe time, in Python and C. Input, "
              "output and exit status stay the program's own: the report goes to\nstandard error. "
-             "Of a program that uses an NVIDIA GPU it also has the budget of a step.",
+             "A program that uses an NVIDIA GPU also gets the budget of a step.",
          .examples = "  prony profile large --batch 3\n"
                      "  prony profile lenet --batch 64 --phase inference --trace lenet.json\n"
                      "  prony profile lenet --framework prony,pytorch   # layer by layer\n"

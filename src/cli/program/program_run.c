@@ -172,6 +172,16 @@ static enum status tell_advice(const struct program_flags *flags, const struct p
     return status;
 }
 
+/* Levers that have to be named, since they may change results. */
+static void list_asked(const struct advice *advice)
+{
+    for (size_t i = 0; i < advice->count; i++)
+        for (size_t k = 0; k < lever_count; k++)
+            if (levers[k].asked && !strcmp(levers[k].rule, advice->findings[i].rule->id))
+                fprintf(stderr, "%s can be proved with --lever %s: %s\n", levers[k].rule,
+                        levers[k].key, levers[k].help);
+}
+
 /* With a command to compare with, it stands for the first finding; else each finding that has a
  * lever is proved by it. */
 static enum status prove_findings(struct cli *cli, const struct program_flags *flags,
@@ -188,7 +198,7 @@ static enum status prove_findings(struct cli *cli, const struct program_flags *f
         const struct finding_of_trace *finding = &advice->findings[i];
         const struct prove_promise promise = {finding->rule->id, finding->gain, finding->low,
                                               finding->high};
-        if (!flags->against && !prove_possible(finding->rule->id))
+        if (!flags->against && !prove_possible(finding->rule->id, flags->lever))
             continue;
         any = true;
         fprintf(stderr, "\nproving %s: %s\n", finding->rule->id, finding->rule->title);
@@ -196,6 +206,8 @@ static enum status prove_findings(struct cli *cli, const struct program_flags *f
     }
     if (!any && flags->against)
         return prove_program(cli, &wish, &(struct prove_promise){.rule = ""});
+    if (!flags->lever && !flags->against)
+        list_asked(advice);
     if (!any)
         fputs("\nnothing was found that a lever could prove; --against 'COMMAND' compares with a "
               "program that you changed\n",

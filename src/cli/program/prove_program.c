@@ -8,21 +8,23 @@
 #include "cli/table/wrap.h"
 #include "record/record.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-bool prove_possible(const char *rule)
+bool prove_possible(const char *rule, const char *lever)
 {
     for (size_t i = 0; i < lever_count; i++)
-        if (strcmp(levers[i].rule, rule) == 0)
+        if (strcmp(levers[i].rule, rule) == 0 &&
+            (lever ? !strcmp(levers[i].key, lever) : !levers[i].asked))
             return true;
     return false;
 }
 
 enum status prove_lever(const char *key, const struct lever **out)
 {
-    const char *keys[16];
+    const char *keys[32];
     size_t count = 0;
     for (size_t i = 0; i < lever_count; i++) {
         if (strcmp(levers[i].key, key) == 0) {
@@ -133,8 +135,8 @@ enum status prove_keep(const struct prove_wish *wish, const struct prove_promise
 
 /* The program after the change, and what the change is called. NULL: there is none that helps. */
 static enum status find_change(struct cli *cli, const struct prove_wish *wish,
-                               const struct prove_promise *promise, struct running_options *after,
-                               const char **change)
+                               const struct prove_promise *promise, const char *folder,
+                               struct running_options *after, const char **change)
 {
     const struct lever *lever = NULL;
     if (wish->against) {
@@ -150,13 +152,18 @@ static enum status find_change(struct cli *cli, const struct prove_wish *wish,
     if (wish->lever)
         TRY(prove_lever(wish->lever, &lever));
     else
-        TRY(prove_choose(after, promise->rule, cli_interrupted, &cli->arena, &lever));
-    *change = lever ? lever->environment : NULL;
-    return lever ? lever_environment(lever, &cli->arena, &after->environment) : STATUS_OK;
+        TRY(prove_choose(after, promise->rule, folder, cli_interrupted, &cli->arena, &lever));
+    *change = NULL;
+    if (lever)
+        NEED(*change = strchr(lever->environment, '@')
+                           ? arena_format(&cli->arena, "lever %s", lever->key)
+                           : lever->environment);
+    return lever ? lever_environment(lever, folder, &cli->arena, &after->environment) : STATUS_OK;
 }
 
-enum status prove_program(struct cli *cli, const struct prove_wish *wish,
-                          const struct prove_promise *promise)
+/* With the files of levers in the folder. */
+static enum status prove_with(struct cli *cli, const struct prove_wish *wish,
+                              const struct prove_promise *promise, const char *folder)
 {
     struct prove_options options = {.before = {.words = wish->words, .silent = true},
                                     .after = {.words = wish->words, .silent = true},
@@ -166,7 +173,7 @@ enum status prove_program(struct cli *cli, const struct prove_wish *wish,
     struct proof proof;
     const char *change = NULL;
     screen_status("proving: one run with each lever");
-    TRY(find_change(cli, wish, promise, &options.after, &change));
+    TRY(find_change(cli, wish, promise, folder, &options.after, &change));
     screen_status(NULL);
     if (!change) {
         fprintf(stderr, "not proved: no lever made it faster in a run each\n");
@@ -183,6 +190,16 @@ enum status prove_program(struct cli *cli, const struct prove_wish *wish,
     print_proof(&proof, promise);
     enum status status = *promise->rule ? prove_keep(wish, promise, change, &proof) : STATUS_OK;
     proof_free(&proof);
+    return status;
+}
+
+enum status prove_program(struct cli *cli, const struct prove_wish *wish,
+                          const struct prove_promise *promise)
+{
+    char folder[PATH_MAX];
+    TRY(lever_folder_make(folder, sizeof folder));
+    enum status status = prove_with(cli, wish, promise, folder);
+    lever_folder_remove(folder);
     return status;
 }
 

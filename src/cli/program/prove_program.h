@@ -33,8 +33,9 @@ void prove_tell(void *context, int64_t done, int64_t all);
 
 /* The lever of this name. */
 enum status prove_lever(const char *key, const struct lever **out);
-/* Is there a lever for this rule? */
-bool prove_possible(const char *rule);
+/* Is there a lever for this rule, of those that need not be named? With a name: is it this one's?
+ */
+bool prove_possible(const char *rule, const char *lever);
 /* Runs, prints to standard error, and files the proof. */
 enum status prove_program(struct cli *cli, const struct prove_wish *wish,
                           const struct prove_promise *promise);
