@@ -72,7 +72,7 @@ expect proves_nothing_with_a_run_that_fails 1 'nothing can be proved' \
     "$prony" advise --once --against false --rounds 2 -- true
 expect knows_its_levers 2 'did you mean' \
     "$prony" advise --prove --lever blas_on -- true
-expect proves_programs_only 2 'expected it with a program' "$prony" advise --prove "$folder/run.trace"
+expect proves_programs_only 2 'expected it with a network or a program' "$prony" advise --prove "$folder/run.trace"
 
 if "$cc" -static -O1 -pthread -o "$folder/static" tests/watch/awkward.c 2>/dev/null; then
     report_of says_why_there_are_no_stacks 'no agent answered: the program is static' \
