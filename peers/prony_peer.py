@@ -166,7 +166,7 @@ def read_safetensors(path):
         for name, about in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
             first, end = about["data_offsets"]
             file.seek(start + first)
-            values = array({"F32": "f", "I32": "i"}[about["dtype"]])
+            values = array({"F32": "f", "I32": "i", "I8": "b", "U8": "B"}[about["dtype"]])
             values.frombytes(file.read(end - first))
             tensors[name] = (about["shape"], values)
         return tensors

@@ -122,6 +122,7 @@ class InNode:
 class Peer:
     packages = []
     units = ["cpu", "gpu"]
+    precisions = ["fp32", "int8"]
     opens_onnx = exports = True
 
     def probe(self):
@@ -140,6 +141,8 @@ class Peer:
         if work.training:
             raise Unsupported("ONNX Runtime is for inference")
         found, own = self.probe(), bool(work.onnx)
+        if work.precision == "int8" and (own or work.unit != "cpu"):
+            raise Unsupported("its int8 is that of a network that prony exports, on the CPU")
         if not own:
             work.onnx = {"file": work.export, "sizes": "", "batch": [0, 0]}
         model = Model(work.onnx["file"], work.onnx["sizes"])

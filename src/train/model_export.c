@@ -1,6 +1,6 @@
 /* model_export.c: a model as an ONNX file. In 8 bits it says where the network rounds, and on which
  * scales: the pass that made it does, over the program in fp32. */
-#include "train/model.h"
+#include "train/model_export.h"
 
 #include "core/pass/quantise.h"
 #include "nn/formats/onnx.h"
@@ -9,7 +9,7 @@
 
 /* The programs in fp32, and what became of it. */
 struct both {
-    struct arena arena;
+    struct arena *arena; /* of what was found */
     struct params reals, integers;
     struct recipe_step step;
     const struct program *program;
@@ -18,18 +18,18 @@ struct both {
     struct quantisation *how;
 };
 
-static enum status open_both(const struct model *model, struct both *both)
+static enum status open_both(const struct network *network, const struct compile_options *options,
+                             struct both *both)
 {
-    struct network plain = *model->network;
-    struct compile_options options = model_compile_options(model, USE_INFERENCE, 1);
+    struct network plain = *network;
     plain.quantised = NULL;
     plain.given_count = 0;
-    both->how = model->network->quantised;
+    both->how = network->quantised;
     both->reals.bare = both->integers.bare = true;
-    TRY(recipe_compile(&plain, &both->reals, &options, &both->step));
+    TRY(recipe_compile(&plain, &both->reals, options, &both->step));
     both->program = both->step.programs[0];
     NEED(both->map =
-             arena_array(&both->arena, (size_t)both->program->tensor_count + 1, sizeof *both->map));
+             arena_array(both->arena, (size_t)both->program->tensor_count + 1, sizeof *both->map));
     return quantise(both->program, both->how, NULL, &both->integers, both->map, &both->small);
 }
 
@@ -39,7 +39,6 @@ static void close_both(struct both *both)
     program_free(both->small);
     params_free(&both->reals);
     params_free(&both->integers);
-    arena_free(&both->arena);
 }
 
 static const struct quantised *form_of(const struct both *both, int32_t tensor)
@@ -92,11 +91,16 @@ static struct scale scale_of_sums(const struct both *both, const struct op *op, 
     }
 }
 
-static void add_level(struct onnx_levels *levels, const char *layer, const struct scale *scale)
+static enum status add_level(struct both *both, struct onnx_levels *levels, const char *layer,
+                             const struct scale *scale)
 {
     struct onnx_level *list = (struct onnx_level *)(uintptr_t)levels->levels;
-    list[levels->level_count++] = (struct onnx_level){
-        .layer = layer, .scale = scale->scale, .zero = scale->zero, .most = scale->most};
+    list[levels->level_count++] = (struct onnx_level){.layer = arena_text(both->arena, layer),
+                                                      .scale = scale->scale,
+                                                      .zero = scale->zero,
+                                                      .most = scale->most};
+    NEED(list[levels->level_count - 1].layer);
+    return STATUS_OK;
 }
 
 static const char *writer_of(const struct both *both, int32_t tensor)
@@ -135,10 +139,10 @@ static enum status find_levels(struct both *both, struct onnx_levels *out)
 {
     const struct program *program = both->program;
     struct onnx_product *products;
-    NEED(out->levels = arena_array(&both->arena,
-                                   (size_t)program->tensor_count + (size_t)program->op_count + 1,
-                                   sizeof *out->levels));
-    NEED(products = arena_array(&both->arena, (size_t)program->op_count + 1, sizeof *products));
+    NEED(out->levels =
+             arena_array(both->arena, (size_t)program->tensor_count + (size_t)program->op_count + 1,
+                         sizeof *out->levels));
+    NEED(products = arena_array(both->arena, (size_t)program->op_count + 1, sizeof *products));
     out->products = products;
     for (int32_t t = 0; t < program->tensor_count; t++) {
         if (program->tensors[t].view_of >= 0 || !both->map[t].is_u8 || both->map[t].tensor < 0)
@@ -146,7 +150,7 @@ static enum status find_levels(struct both *both, struct onnx_levels *out)
         const char *layer = writer_of(both, t);
         TRY(check_readers(both, program_root(both->small, both->map[t].tensor),
                           *layer ? layer : "the input"));
-        add_level(out, layer, &both->map[t].scale);
+        TRY(add_level(both, out, layer, &both->map[t].scale));
     }
     for (int32_t o = 0; o < program->op_count; o++) {
         const struct op *op = &program->ops[o];
@@ -155,12 +159,12 @@ static enum status find_levels(struct both *both, struct onnx_levels *out)
         int32_t tensor;
         const struct scale y = scale_of_sums(both, op, &tensor);
         const struct quantised *x = form_of(both, op_input(program, op, 0));
-        products[out->product_count++] = (struct onnx_product){.layer = op->layer,
-                                                               .x_scale = x->scale.scale,
-                                                               .x_zero = x->scale.zero,
-                                                               .y_scale = y.scale};
+        const char *name = arena_text(both->arena, op->layer);
+        NEED(name);
+        products[out->product_count++] = (struct onnx_product){
+            .layer = name, .x_scale = x->scale.scale, .x_zero = x->scale.zero, .y_scale = y.scale};
         if (form_of(both, tensor)->tensor < 0) /* in front of a table */
-            add_level(out, writer_of(both, program_root(program, tensor)), &y);
+            TRY(add_level(both, out, writer_of(both, program_root(program, tensor)), &y));
     }
     return STATUS_OK;
 }
@@ -183,19 +187,30 @@ static enum status write(struct model *model, const struct onnx_levels *levels, 
     return onnx_write(path, model->network, &model->params, &ends);
 }
 
-enum status model_export(struct model *model, const char *path)
+enum status export_levels(const struct network *network, const struct compile_options *options,
+                          struct arena *arena, struct onnx_levels *out)
 {
-    struct both both = {0};
-    struct onnx_levels levels = {0};
-    if (!model->network->quantised)
-        return write(model, NULL, path);
+    struct both both = {.arena = arena};
+    *out = (struct onnx_levels){0};
     params_init(&both.reals, DTYPE_F32);
     params_init(&both.integers, DTYPE_F32);
-    enum status status = open_both(model, &both);
+    enum status status = open_both(network, options, &both);
     if (status == STATUS_OK)
-        status = find_levels(&both, &levels);
+        status = find_levels(&both, out);
+    close_both(&both);
+    return status;
+}
+
+enum status model_export(struct model *model, const char *path)
+{
+    const struct compile_options options = model_compile_options(model, USE_INFERENCE, 1);
+    struct arena arena = {0};
+    struct onnx_levels levels;
+    if (!model->network->quantised)
+        return write(model, NULL, path);
+    enum status status = export_levels(model->network, &options, &arena, &levels);
     if (status == STATUS_OK)
         status = write(model, &levels, path);
-    close_both(&both);
+    arena_free(&arena);
     return status;
 }

@@ -425,6 +425,29 @@ static enum status outcome_check_exact(struct task *task, const struct outcome *
     return STATUS_OK;
 }
 
+/* Products, each of which rounds its sums to levels. */
+static int32_t count_products(const struct program *program)
+{
+    int32_t count = 0;
+    for (int32_t o = 0; o < program->op_count; o++)
+        count += program->ops[o].kind == OP_dense_int8 || program->ops[o].kind == OP_conv_int8;
+    return count;
+}
+
+enum status outcome_check_near(struct task *task, const struct outcome *found, double *error)
+{
+    enum status status = outcome_check(task, found, error);
+    if (!task->network || !task->network->quantised || status != STATUS_WRONG)
+        return status;
+    task->tolerance = task->rounding * count_products(task->step.programs[0]);
+    if (*error > task->tolerance)
+        FAIL(STATUS_WRONG,
+             "an output is off by %.3g of the largest, expected at most %.3g: a step of 8 bits a "
+             "layer",
+             *error, task->tolerance);
+    return STATUS_OK;
+}
+
 enum status outcome_check(struct task *task, const struct outcome *found, double *error)
 {
     if (!task->has_reference)

@@ -38,4 +38,8 @@ enum status outcome_make(const struct task *task, struct arena *arena, struct ou
  * closest to what is allowed, or is furthest beyond it; task->tolerance is what is allowed. */
 enum status outcome_check(struct task *task, const struct outcome *found, double *error);
 
+/* The same of another framework, which in 8 bits may round the sums of each layer to the next
+ * level: its outputs are right within 1/128 of the largest for each. */
+enum status outcome_check_near(struct task *task, const struct outcome *found, double *error);
+
 #endif

@@ -5,6 +5,7 @@
 #include "nn/formats/onnx.h"
 #include "nn/formats/safetensors.h"
 #include "nn/loss.h"
+#include "train/model_export.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -124,6 +125,21 @@ enum status task_write_files(struct task *task)
     return task_write_data(task, task->data_path);
 }
 
+/* … of a network in 8 bits. */
+static enum status write_integers(const struct task *task, const struct onnx_ends *like)
+{
+    const struct compile_options options = {.batch = 1, .use = USE_INFERENCE};
+    struct arena arena = {0};
+    struct onnx_levels levels;
+    struct onnx_ends ends = *like;
+    ends.levels = &levels;
+    enum status status = export_levels(task->network, &options, &arena, &levels);
+    if (status == STATUS_OK)
+        status = onnx_write(task->onnx_path, task->network, &task->params, &ends);
+    arena_free(&arena);
+    return status;
+}
+
 enum status task_write_onnx(struct task *task)
 {
     const struct compile_options options = {.batch = task->batch, .use = USE_TRAINING};
@@ -131,5 +147,7 @@ enum status task_write_onnx(struct task *task)
     const struct onnx_ends ends = {.loss = loss == LOSS_CROSS_ENTROPY ? loss : LOSS_MSE};
     if (file_exists(task->onnx_path))
         return STATUS_OK;
+    if (task->network->quantised)
+        return write_integers(task, &ends);
     return onnx_write(task->onnx_path, task->network, &task->params, &ends);
 }

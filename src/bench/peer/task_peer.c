@@ -262,7 +262,7 @@ enum status task_peer_compare(void *context, const struct json *const *answers, 
     if (status == STATUS_OK && task->phase == PHASE_INFERENCE)
         forgive_tails(task, &found);
     if (status == STATUS_OK)
-        status = outcome_check(task, &found, error);
+        status = outcome_check_near(task, &found, error);
     arena_free(&scratch);
     return status;
 }

@@ -72,10 +72,10 @@ static const char *add_scales(struct export *ex, const char *name, const double 
 }
 
 static const char *add_dequantised(struct export *ex, const char *levels, const char *scales,
-                                   int64_t axis)
+                                   const char *zeros, int64_t axis)
 {
-    const char *name =
-        export_node(ex, "DequantizeLinear", export_part(ex), EXPORT_INPUTS(levels, scales));
+    const char *const inputs[] = {levels, scales, zeros};
+    const char *name = export_node(ex, "DequantizeLinear", export_part(ex), inputs, zeros ? 3 : 2);
     export_int(ex, "axis", axis);
     return name;
 }
@@ -99,11 +99,17 @@ const char *export_quantised(struct export *ex, const char *name, const struct s
         memcpy(bias, numbers, (size_t)channels * sizeof *bias);
         undo_zero(ex, product, channels, bias);
         const char *scales = add_scales(ex, name, units, channels, 1);
-        return add_dequantised(ex, export_integers(ex, name, WIDE, bias, row), scales, 0);
+        return add_dequantised(ex, export_integers(ex, name, WIDE, bias, row), scales, NULL, 0);
     }
     const char *scales = add_scales(ex, name, units, channels, (double)product->x_scale);
     const char *levels = export_integers(ex, name, SIGNED, numbers, wanted ? *wanted : shape);
-    return add_dequantised(ex, levels, scales, shape.rank == 2 ? 1 : 0);
+    int8_t *zeros = arena_array(&ex->arena, (size_t)channels, sizeof *zeros);
+    if (!zeros) {
+        ex->failed = true;
+        return name;
+    }
+    const char *points = export_integers(ex, "weight_zero_point", SIGNED, zeros, row);
+    return add_dequantised(ex, levels, scales, points, shape.rank == 2 ? 1 : 0);
 }
 
 /* To levels of 8 bits and back. Of fewer levels than those a Clip lets through what there is. */
