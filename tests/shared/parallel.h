@@ -28,6 +28,7 @@ struct pupil {
     enum dtype real;
     struct comm *comm; /* NULL: alone */
     bool queued;       /* it communicates beside the computation */
+    bool split;        /* its programs are a rank's, also where it is the only one */
     struct params params;
     enum status status;
     char message[500];
@@ -121,7 +122,7 @@ static inline enum status pupil_compile(struct pupil *pupil, const struct networ
     TRY(recipe_compile(network, &pupil->params, &options, step));
     for (int32_t p = 0; p < step->count; p++) {
         struct program *made;
-        if (ranks > 1) {
+        if (ranks > 1 || pupil->split) {
             TRY(split_data(step->programs[p], &share, &made));
             program_free(step->programs[p]);
             step->programs[p] = made;

@@ -197,4 +197,49 @@ TEST(workers_learn_what_one_learns)
     }
 }
 
+/* CUDA does not live through a fork, so that all who use it are children. */
+static bool learn_on_gpu(int ranks, bool split, const struct pupil *as, struct known *known)
+{
+    struct pupil on_gpu = *as;
+    on_gpu.backend = "cuda";
+    on_gpu.queued = on_gpu.split = split;
+    return learn_by_processes(ranks, &on_gpu, known->found, known->count);
+}
+
+static enum status probe_gpu(struct comm *comm, void *context)
+{
+    const struct backend *backend;
+    (void)comm, (void)context;
+    TRY(registry_find(rig_registry(), "cuda", &backend));
+    return backend->probe();
+}
+
+/* One rank alone takes NCCL where it is installed; two that share a GPU sum through the host. */
+static void check_lesson_on_gpu(struct known *known)
+{
+    const double *exact = known->exact_numbers;
+    double allowed = 2 * mean_difference(known->single_numbers, exact, known->count);
+    if (!learn_on_gpu(1, false, &known->single, known))
+        return;
+    allowed = fmax(allowed, 2 * mean_difference(known->found, exact, known->count));
+    for (int ranks = 1; ranks <= 2; ranks++)
+        if (learn_on_gpu(ranks, true, &known->single, known) &&
+            !CHECK(mean_difference(known->found, exact, known->count) <= allowed))
+            printf("    %s by %s, %d ranks: %g, allowed %g\n", known->exact.lesson->network,
+                   known->exact.lesson->optimiser, ranks,
+                   mean_difference(known->found, exact, known->count), allowed);
+}
+
+TEST(workers_on_a_gpu_learn_what_one_learns)
+{
+    if (shm_run(1, probe_gpu, NULL) != STATUS_OK)
+        SKIP("%s", status_message());
+    for (int i = 0; i < LESSONS; i++) {
+        struct known known;
+        if (known_open(&known, &lessons[i]))
+            check_lesson_on_gpu(&known);
+        known_close(&known);
+    }
+}
+
 CHECK_MAIN

@@ -2,8 +2,8 @@
  * and running is walking the list. */
 #include "backend/cpu/blocked.h"
 #include "backend/cpu/cpu_device.h"
-#include "backend/cpu/exchange.h"
-#include "backend/cpu/message.h"
+#include "core/comm/exchange.h"
+#include "core/comm/message.h"
 #include "backend/cpu/rounded.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* ref_data.c: rows, load, store: the plan's place in its data; and fill, add. */
-#include "backend/cpu/message.h"
+#include "core/comm/message.h"
 #include "backend/cpu/real.h"
 
 #include <string.h>

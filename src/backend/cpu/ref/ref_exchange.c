@@ -1,6 +1,6 @@
 /* ref_exchange.c: what ranks have in common. A bucket of gradients lies in one piece (cpu_plan.c),
  * so that it is one message; what lies apart is several, on every rank the same ones. */
-#include "backend/cpu/exchange.h"
+#include "core/comm/exchange.h"
 #include "backend/cpu/real.h"
 #include "core/params.h"
 

@@ -65,7 +65,8 @@ struct call {
         *act_grad;              /* activation_grad.h; what one op leaves for the next, or NULL */
     const struct place *places; /* [tensor] */
     const struct activation_grad
-        *below; /* … that the next op begins with pieces of what this one makes */
+        *below;        /* … that the next op begins with pieces of what this one makes */
+    struct talk *talk; /* cuda_exchange.h; of an op that speaks to other ranks, else NULL */
 };
 
 struct blas;  /* blas.h */

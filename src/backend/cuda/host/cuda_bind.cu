@@ -306,6 +306,7 @@ enum status cuda_sync(struct plan *plan)
         copied = true;
     }
     CUDA(cudaStreamSynchronize(stream));
+    TRY(cuda_exchange_end(plan));
     for (int32_t i = 0; i < tensors; i++)
         if (plan->mirrors[i].flags)
             TRY(bring_back(stream, &plan->mirrors[i]));

@@ -1,6 +1,7 @@
 /* cuda_device.cu: the GPU: is there one, what is it, its stream and its memory. */
 #include "backend/cuda/conv/cudnn.h"
 #include "backend/cuda/host/cuda_device.h"
+#include "backend/cuda/host/nccl.h"
 #include "backend/cuda/plan/kernel_row.h"
 #include "backend/cuda/product/blas.h"
 
@@ -206,6 +207,7 @@ void cuda_close(struct device *device)
         cudaSetDevice(device->index);
     blas_close(device->blas);
     cudnn_close(device->cudnn);
+    nccl_leave(device);
     if (device->stream)
         cudaStreamDestroy(device->stream);
     mem_free(device);
@@ -245,6 +247,7 @@ void cuda_describe(const struct device *device, struct device_info *out)
     write_version(out->software[0].version, runtime);
     add_library(out, &count, "cublaslt", blas_version(device->blas));
     add_library(out, &count, "cudnn", cudnn_version(device->cudnn));
+    add_library(out, &count, "nccl", (size_t)nccl_version(device));
 }
 
 const char *cuda_supports(const struct device *device, const struct program *program,

@@ -4,6 +4,7 @@
 #define PRONY_BACKEND_CUDA_CUDA_DEVICE_H
 
 #include "backend/cuda/device/launch.h"
+#include "backend/cuda/host/cuda_exchange.h"
 #include "backend/cuda/ops/mixed_precision.h"
 #include "backend/cuda/plan/double_buffer.h"
 #include "backend/cuda/plan/side_stream.h"
@@ -23,6 +24,7 @@ struct device {
     struct cudnn *cudnn;      /* the backend 'cudnn'; else NULL */
     struct plan *answering;   /* who may have calls outside the stream's order, or NULL */
     struct shared *shared;    /* bound data that several plans may read, a list */
+    struct nccl *nccl;        /* or NULL: nobody has asked for it */
 };
 
 /* Inputs of one version (binding.version): here once, for as long as a plan is bound to them. */
@@ -128,6 +130,7 @@ struct plan {
 
     cudaStream_t capture_stream; /* nothing runs in it */
     struct side_stream side;
+    struct cuda_exchange exchange; /* with other ranks */
     struct double_buffer double_buffer;
     struct capture *captures; /* [slot][parts] */
     cudaEvent_t *marks;       /* observed plans: before, between and after what is timed */

@@ -96,7 +96,8 @@ static void write_calls(struct plan *plan, void **operands)
                                       plan->mixed,
                                       plan->act_grads[o],
                                       plan->places,
-                                      activation_grad_below(plan, o)};
+                                      activation_grad_below(plan, o),
+                                      cuda_exchange_talk(plan, copy, o)};
             plan->calls[(int64_t)copy * plan->step_count + s] = call;
         }
         operands += program->operand_count;
@@ -139,8 +140,9 @@ static bool runs_stack(const struct plan *plan)
     return plan->stack && (!plan->answer || plan->answer->grid);
 }
 
-static enum status fill_plan(struct plan *plan, enum answering answering)
+static enum status fill_plan(struct plan *plan, const struct plan_options *options)
 {
+    const enum answering answering = options->answering;
     const struct program *program = plan->program;
     struct arena *arena = &plan->arena;
     const size_t slots = (size_t)plan->slots;
@@ -162,6 +164,7 @@ static enum status fill_plan(struct plan *plan, enum answering answering)
     NEED(operands = (void **)arena_array(arena, copies * operand_count, sizeof *operands));
     if (!plan->dry)
         TRY(take_memory(plan));
+    TRY(cuda_exchange_open(plan, options));
     write_calls(plan, operands);
     if (program->whole && plan->observer.level == OBSERVE_NOTHING && plan->slots == 1)
         TRY(stack_prepare(plan, answering));
@@ -199,7 +202,7 @@ enum status cuda_prepare(struct instance *instance, const struct program *progra
     plan->observer = options->observer;
     plan->dry = options->dry;
     plan->slots = options->slots ? options->slots : 1;
-    enum status status = fill_plan(plan, options->answering);
+    enum status status = fill_plan(plan, options);
     if (status != STATUS_OK) {
         cuda_release(plan);
         return status;
@@ -221,6 +224,7 @@ void cuda_release(struct plan *plan)
     for (int32_t i = 0; i < plan->mark_count; i++)
         cudaEventDestroy(plan->marks[i]);
     stages_close(plan);
+    cuda_exchange_close(plan);
     if (plan->spans)
         tracer_close();
     for (int32_t i = 0; plan->mirrors && i < plan->program->tensor_count; i++) {

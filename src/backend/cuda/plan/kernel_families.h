@@ -48,6 +48,8 @@ takes_function takes_activation_grad, takes_few_outputs_activation_grad;
 /* mixed_precision.cu: operands in 16 bits */
 launch_function launch_load_16bit;
 takes_function takes_16bit;
+/* ranks.cu */
+launch_function launch_all_reduce, launch_wait, launch_send, launch_receive;
 /* elementwise.cu */
 launch_function launch_activate, launch_activate_grad, launch_add, launch_fill;
 launch_function launch_multiply, launch_divide, launch_divide_grad, launch_add_rows;

@@ -312,6 +312,10 @@ static const struct kernel kernels[] = {
     PLAIN(schedule, NULL),
     PLAIN(clip, workspace_clip),
     PLAIN(tick, NULL),
+    PLAIN(all_reduce, NULL),
+    PLAIN(wait, NULL),
+    PLAIN(send, NULL),
+    PLAIN(receive, NULL),
 
     OPTIMISER(sgd, NULL),
     OPTIMISER(momentum, NULL),

@@ -32,6 +32,7 @@ static bool is_beside(const struct program *program, int32_t o)
     case OP_right_class:
     case OP_right_level:
     case OP_store:
+    case OP_all_reduce: /* its wait is an op of its own */
     case OP_tick: return true;
     case OP_load: /* the first is what the first layer waits for */
         for (int32_t before = 0; before < o; before++)
@@ -42,6 +43,13 @@ static bool is_beside(const struct program *program, int32_t o)
     }
 }
 
+/* Does the op's side-stream work touch its operand i? */
+static bool touches(const struct plan *plan, int32_t o, int32_t i)
+{
+    const uint32_t operands = plan->side.operands[o];
+    return operands == SIDE_WHOLE_OP || (i < 32 && (operands >> i & 1));
+}
+
 /* Gives the activations that the op's side-stream work touches places of their own. */
 static void take_places(struct plan *plan, int32_t o)
 {
@@ -49,7 +57,7 @@ static void take_places(struct plan *plan, int32_t o)
     const struct op *op = &program->ops[o];
     for (int32_t i = 0; i < op->inputs + op->outputs; i++) {
         const int32_t tensor = program->operands[op->first + i];
-        if (i >= 32 || !(plan->side.operands[o] >> i & 1) || tensor < 0)
+        if (!touches(plan, o, i) || tensor < 0)
             continue;
         const int32_t root = program_root(program, tensor);
         if (program->tensors[root].role != ROLE_ACTIVATION || plan->places[root].own >= 0)
@@ -160,7 +168,7 @@ static bool op_waits(const struct plan *plan, int32_t op, int32_t next)
     const struct op *a = &program->ops[op], *b = &program->ops[next];
     for (int32_t i = 0; i < a->inputs + a->outputs; i++)
         for (int32_t k = 0; k < b->inputs + b->outputs; k++)
-            if ((plan->side.operands[op] >> i & 1) && operands_meet(plan, a, i, b, k))
+            if (touches(plan, op, i) && operands_meet(plan, a, i, b, k))
                 return true;
     return false;
 }

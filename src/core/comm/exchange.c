@@ -1,5 +1,5 @@
 /* exchange.c: see exchange.h. */
-#include "backend/cpu/exchange.h"
+#include "core/comm/exchange.h"
 
 #include "base/clock.h"
 
@@ -38,6 +38,15 @@ static void keep_failure(struct exchange *exchange, enum status status)
     snprintf(exchange->message, sizeof exchange->message, "%s", status_message());
 }
 
+/* What was begun at this place; NULL: nothing. */
+static struct sent *find_sent(const struct exchange *exchange, const void *data)
+{
+    for (int32_t i = 0; i < exchange->sent_count; i++)
+        if (exchange->sent[i].data == data)
+            return &exchange->sent[i];
+    return NULL;
+}
+
 void exchange_start(struct exchange *exchange, void *data, size_t count, enum dtype dtype)
 {
     uint64_t ticket = 0;
@@ -47,7 +56,10 @@ void exchange_start(struct exchange *exchange, void *data, size_t count, enum dt
     keep_failure(exchange, exchange->queue
                                ? comm_start(exchange->queue, data, count, dtype, &ticket)
                                : comm_all_reduce(exchange->comm, data, count, dtype));
-    exchange->sent[exchange->sent_count++] = (struct sent){data, ticket};
+    struct sent *sent = find_sent(exchange, data);
+    if (!sent)
+        sent = &exchange->sent[exchange->sent_count++];
+    *sent = (struct sent){data, ticket};
     exchange->waited_ns += exchange->queue ? 0 : clock_ns() - start_ns;
     const uint64_t others = (uint64_t)exchange->comm->size - 1;
     if (exchange->traffic)
@@ -59,9 +71,9 @@ void exchange_wait(struct exchange *exchange, const void *data)
     if (!exchange->queue || exchange->status != STATUS_OK)
         return;
     const uint64_t start_ns = clock_ns();
-    for (int32_t i = 0; i < exchange->sent_count; i++)
-        if (exchange->sent[i].data == data)
-            keep_failure(exchange, comm_wait(exchange->queue, exchange->sent[i].ticket));
+    const struct sent *sent = find_sent(exchange, data);
+    if (sent)
+        keep_failure(exchange, comm_wait(exchange->queue, sent->ticket));
     exchange->waited_ns += clock_ns() - start_ns;
 }
 

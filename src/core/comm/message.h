@@ -3,8 +3,8 @@
  * A send copies the tensor and begins; the message moves while the comm waits for anything, and is
  * finished before the next one from the same place, or when the plan is synchronised. So two stages
  * that send to each other never wait for each other. */
-#ifndef PRONY_BACKEND_CPU_MESSAGE_H
-#define PRONY_BACKEND_CPU_MESSAGE_H
+#ifndef PRONY_CORE_COMM_MESSAGE_H
+#define PRONY_CORE_COMM_MESSAGE_H
 
 #include "core/backend.h"
 

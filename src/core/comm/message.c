@@ -1,5 +1,5 @@
 /* message.c: see message.h. */
-#include "backend/cpu/message.h"
+#include "core/comm/message.h"
 
 #include "base/clock.h"
 

@@ -1,7 +1,8 @@
-/* exchange.h: what a plan needs to carry out all_reduce and wait: the comm, what is on its way, the
- * first failure. Kernels return nothing, so a failure is kept here, and run reports it. */
-#ifndef PRONY_BACKEND_CPU_EXCHANGE_H
-#define PRONY_BACKEND_CPU_EXCHANGE_H
+/* exchange.h: what a plan of any backend needs to carry out all_reduce and wait: the comm, what is
+ * on its way, the first failure. Kernels return nothing, so a failure is kept here, and run or sync
+ * reports it. */
+#ifndef PRONY_CORE_COMM_EXCHANGE_H
+#define PRONY_CORE_COMM_EXCHANGE_H
 
 #include "base/arena.h"
 #include "core/backend.h"
@@ -25,11 +26,12 @@ struct exchange {
 enum status exchange_open(struct exchange *exchange, const struct program *program,
                           const struct plan_options *options, struct arena *arena);
 
-/* Begins to add up `count` numbers over the ranks. After a failure it does nothing. */
+/* Begins to add up `count` numbers over the ranks; what was begun before at the same place has been
+ * waited for. After a failure it does nothing. */
 void exchange_start(struct exchange *exchange, void *data, size_t count, enum dtype dtype);
 /* Until what lies at `data` is summed. */
 void exchange_wait(struct exchange *exchange, const void *data);
-/* A step is done: adds up what it took; the first failure, if there was one. */
+/* A step, or several, are done: adds up what they took; the first failure, if there was one. */
 enum status exchange_end(struct exchange *exchange);
 
 #endif
