@@ -66,6 +66,7 @@ export const overviewTests = {
 
   async another_machine_can_be_chosen({ open }) {
     const page = await open("/");
+    await page.waitForSelector("#machine option[value='own/tower']", { state: "attached" });
     const names = await page.$$eval("#machine option", (all) => all.map(({ value }) => value));
     assert.deepEqual(names.sort(), ["own/box", "own/tower"]);
     await page.selectOption("#machine", "own/tower");
