@@ -236,6 +236,8 @@ TEST(workers_on_a_gpu_learn_what_one_learns)
         SKIP("%s", status_message());
     for (int i = 0; i < LESSONS; i++) {
         struct known known;
+        if (strstr(lessons[i].network, "batch_norm")) /* a GPU sees its own samples only */
+            continue;
         if (known_open(&known, &lessons[i]))
             check_lesson_on_gpu(&known);
         known_close(&known);
