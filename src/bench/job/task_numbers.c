@@ -137,16 +137,6 @@ static bool is_shift(const struct entry *entry)
     return dot && strcmp(dot, ".shift") == 0;
 }
 
-/* The op that writes the tensor; NULL: none does. */
-static const struct op *task_writer(const struct program *program, int32_t tensor)
-{
-    for (int32_t i = 0; i < program->op_count; i++)
-        for (int32_t out = 0; out < program->ops[i].outputs; out++)
-            if (op_output(program, &program->ops[i], out) == tensor)
-                return &program->ops[i];
-    return NULL;
-}
-
 /* Of the weights of one output. */
 static double task_squares(const struct task *task, int32_t entry, int64_t outputs)
 {
@@ -158,50 +148,90 @@ static double task_squares(const struct task *task, int32_t entry, int64_t outpu
     return squares / (double)outputs;
 }
 
-/* Where each convolution makes signals smaller, nothing of the first ones shows in the outputs of
- * twenty: so none does, as He has it. */
-static void task_fit_conv(struct task *task, const struct program *program, const struct op *conv)
+static void task_scale(struct task *task, int32_t w, double by)
 {
-    const int32_t w = program->tensors[op_input(program, conv, 1)].entry;
-    if (w < 0 || task->params.entries[w].given)
-        return;
-    const double squares = task_squares(task, w, task->params.entries[w].shape.dim[0]);
-    if (!(squares > 0 && squares < 2))
-        return;
     float *weights = params_data(&task->params, w);
     for (int64_t i = 0; i < shape_count(&task->params.entries[w].shape); i++)
-        weights[i] *= (float)sqrt(2 / squares);
+        weights[i] *= (float)by;
 }
 
-/* A norm whose running variance is one would let signals fade, layer by layer, until nothing at the
- * input shows in outputs. So it is what the weights before the norm make of inputs of size one. */
-static void task_fit_norm(struct task *task, const struct program *program, const struct op *norm)
+/* Where each convolution makes signals smaller, nothing of the first ones shows in the outputs of
+ * twenty: so none does, as He has it. Returns the mean square of what it makes of `size`. */
+static double task_fit_conv(struct task *task, int32_t w, double size)
 {
-    enum { WEIGHT = 1, VARIANCE = 4 };
-    const struct op *before = task_writer(program, op_input(program, norm, 0));
-    if (!before || (before->kind != OP_conv && before->kind != OP_dense))
-        return;
-    const int32_t w = program->tensors[op_input(program, before, WEIGHT)].entry;
-    const int32_t v = program->tensors[op_input(program, norm, VARIANCE)].entry;
-    if (w < 0 || v < 0 || task->params.entries[v].given)
+    if (w < 0)
+        return size;
+    const double squares = task_squares(task, w, task->params.entries[w].shape.dim[0]);
+    if (task->params.entries[w].given || !(squares > 0 && squares < 2))
+        return squares * size;
+    task_scale(task, w, sqrt(2 / squares));
+    return 2 * size;
+}
+
+/* Large numbers before a softmax make one class certain, whatever a layer below did wrong: so a
+ * dense layer makes none. */
+static double task_fit_dense(struct task *task, int32_t w, double size)
+{
+    if (w < 0)
+        return size;
+    const double made = size * task_squares(task, w, task->params.entries[w].shape.dim[1]);
+    if (task->params.entries[w].given || !(made > 1))
+        return made;
+    task_scale(task, w, sqrt(1 / made));
+    return 1;
+}
+
+/* A norm whose running variance is one would let signals fade or grow, layer by layer, until
+ * nothing at the input shows in outputs. So it is the mean square of what the norm is given. */
+static void task_fit_norm(struct task *task, int32_t v, double size)
+{
+    if (v < 0 || task->params.entries[v].given)
         return;
     float *variance = params_data(&task->params, v);
-    const int64_t channels = shape_count(&task->params.entries[v].shape);
-    const double squares = task_squares(task, w, channels);
-    for (int64_t i = 0; i < channels; i++)
-        variance[i] *= (float)squares;
+    for (int64_t i = 0; i < shape_count(&task->params.entries[v].shape); i++)
+        variance[i] *= (float)size;
 }
 
-static void task_fit(struct task *task)
+/* The mean square of what the op makes, from those of its operands: roughly, for random weights. */
+static double task_fit_op(struct task *task, const struct program *program, const struct op *op,
+                          const double *sizes)
+{
+    static const double NORMED = 3.3; /* task_vary's scales and shifts */
+    const double size = op->inputs ? sizes[program_root(program, op_input(program, op, 0))] : 1;
+    const int32_t w = op->inputs > 1 ? program->tensors[op_input(program, op, 1)].entry : -1;
+    switch (op->kind) {
+    case OP_conv: return task_fit_conv(task, w, size);
+    case OP_dense: return task_fit_dense(task, w, size);
+    case OP_batch_norm_fixed:
+        task_fit_norm(task,
+                      program->tensors[op_input(program, op, AT_batch_norm_fixed_variance)].entry,
+                      size);
+        return NORMED;
+    case OP_batch_norm: return NORMED;
+    case OP_activate: return size / 2; /* as relu does */
+    case OP_add: return size + sizes[program_root(program, op_input(program, op, 1))];
+    default: return size;
+    }
+}
+
+static enum status task_fit(struct task *task)
 {
     for (int32_t p = 0; p < task->step.count; p++) {
         const struct program *program = task->step.programs[p];
-        for (int32_t i = 0; i < program->op_count; i++)
-            if (program->ops[i].kind == OP_conv)
-                task_fit_conv(task, program, &program->ops[i]);
-            else if (program->ops[i].kind == OP_batch_norm_fixed)
-                task_fit_norm(task, program, &program->ops[i]);
+        double *sizes = mem_array((size_t)program->tensor_count + 1, sizeof *sizes);
+        NEED(sizes);
+        for (int32_t t = 0; t < program->tensor_count; t++)
+            sizes[t] = 1;
+        for (int32_t i = 0; i < program->op_count; i++) {
+            const struct op *op = &program->ops[i];
+            const double size = task_fit_op(task, program, op, sizes);
+            for (int32_t out = 0; out < op->outputs; out++)
+                if (op_output(program, op, out) >= 0)
+                    sizes[program_root(program, op_output(program, op, out))] = size;
+        }
+        mem_free(sizes);
     }
+    return STATUS_OK;
 }
 
 /* A bias of zero, a scale of one: whoever leaves them out computes the same. So in a task these
@@ -301,7 +331,7 @@ enum status task_make_numbers(struct task *task, bool host)
     TRY(task_check_memory(task, host));
     TRY(params_fill(&task->params, task->seed));
     task_vary(task);
-    task_fit(task);
+    TRY(task_fit(task));
     task->params.control.rate = optimiser_value(&task->optimiser, "rate");
     if (task->quantise)
         TRY(task_quantise(task));
