@@ -2,9 +2,9 @@
  * and running is walking the list. */
 #include "backend/cpu/blocked.h"
 #include "backend/cpu/cpu_device.h"
+#include "backend/cpu/rounded.h"
 #include "core/comm/exchange.h"
 #include "core/comm/message.h"
-#include "backend/cpu/rounded.h"
 
 #include "base/clock.h"
 #include "base/memory.h"

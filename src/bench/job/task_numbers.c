@@ -169,13 +169,13 @@ static double task_fit_conv(struct task *task, int32_t w, double size)
 }
 
 /* Large numbers before a softmax make one class certain, whatever a layer below did wrong: so a
- * dense layer makes none. */
+ * dense layer of an inference makes none. */
 static double task_fit_dense(struct task *task, int32_t w, double size)
 {
     if (w < 0)
         return size;
     const double made = size * task_squares(task, w, task->params.entries[w].shape.dim[1]);
-    if (task->params.entries[w].given || !(made > 1))
+    if (task->phase == PHASE_TRAINING || task->params.entries[w].given || !(made > 1))
         return made;
     task_scale(task, w, sqrt(1 / made));
     return 1;

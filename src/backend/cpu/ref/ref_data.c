@@ -1,6 +1,6 @@
 /* ref_data.c: rows, load, store: the plan's place in its data; and fill, add. */
-#include "core/comm/message.h"
 #include "backend/cpu/real.h"
+#include "core/comm/message.h"
 
 #include <string.h>
 

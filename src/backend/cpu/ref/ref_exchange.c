@@ -1,7 +1,7 @@
 /* ref_exchange.c: what ranks have in common. A bucket of gradients lies in one piece (cpu_plan.c),
  * so that it is one message; what lies apart is several, on every rank the same ones. */
-#include "core/comm/exchange.h"
 #include "backend/cpu/real.h"
+#include "core/comm/exchange.h"
 #include "core/params.h"
 
 #ifdef PRONY_F64
