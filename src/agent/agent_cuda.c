@@ -36,7 +36,7 @@ static const uint64_t flush_every_ns = 500000000;
 
 static struct cupti cupti;
 static struct gpu_head *head;
-static const char *beat; /* the only call that is noted; NULL: all that matter */
+static const char *beat; /* the only call that is noted, beside waits; NULL: all that matter */
 static struct python_place python;
 static void *(*python_this_thread)(void); /* NULL: no Python, or one that is not known */
 static _Atomic uint32_t python_walks;     /* that were checked by the system */
@@ -418,8 +418,10 @@ static void on_call(void *user, uint32_t domain, uint32_t function, const void *
 
 static bool is_wanted(const char *name)
 {
-    return beat ? strlen(beat) == plain_length(name) && strncmp(beat, name, strlen(beat)) == 0
-                : matters(name);
+    if (!beat || !matters(name))
+        return matters(name);
+    return strstr(name, "Synchronize") ||
+           (strlen(beat) == plain_length(name) && strncmp(beat, name, strlen(beat)) == 0);
 }
 
 static void enable_calls(struct gpu_desk *desk, void *subscriber)

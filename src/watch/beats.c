@@ -61,34 +61,88 @@ static int order_of(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The starts of calls in order; how many. Spans are sorted. */
-static size_t find_starts(const struct trace *trace, double *starts)
+/* Starts of the call, in order, as spans are; and waits: how many of the starts stand before each,
+ * and its end. */
+struct rhythm {
+    double *starts;
+    size_t count;
+    struct pause {
+        size_t before;
+        double end_ns;
+    } * pauses;
+    size_t pause_count;
+};
+
+static void find_rhythm(const struct trace *trace, const char *name, struct rhythm *rhythm)
 {
+    for (size_t i = 0; i < trace->span_count; i++) {
+        const struct span *span = &trace->spans[i];
+        const char *call = trace_word(trace, span->name);
+        if (span->kind != SPAN_call)
+            continue;
+        if (!strcmp(call, name))
+            rhythm->starts[rhythm->count++] = (double)span->start_ns;
+        if (strstr(call, "Synchronize"))
+            rhythm->pauses[rhythm->pause_count++] =
+                (struct pause){rhythm->count, (double)span->end_ns};
+    }
+}
+
+/* From the first wait behind the first fifth, which warms up, to the last. */
+static bool time_by_pauses(const struct rhythm *rhythm, size_t a_step, double *step_ns)
+{
+    size_t first = 0;
+    while (first < rhythm->pause_count && rhythm->pauses[first].before < rhythm->count / 5)
+        first++;
+    if (first >= rhythm->pause_count)
+        return false;
+    const struct pause *from = &rhythm->pauses[first],
+                       *to = &rhythm->pauses[rhythm->pause_count - 1];
+    const double steps = (double)(to->before - from->before) / (double)a_step;
+    if (steps < STEPS_LEAST || to->end_ns <= from->end_ns)
+        return false;
+    *step_ns = (to->end_ns - from->end_ns) / steps;
+    return true;
+}
+
+/* The median of the steps behind the first fifth, and half of the spread of their middle half. */
+static double time_by_calls(struct rhythm *rhythm, size_t a_step, double *spread_ns)
+{
+    const size_t steps = rhythm->count / a_step;
+    double *lengths = rhythm->starts;
     size_t count = 0;
-    for (size_t i = 0; i < trace->span_count; i++)
-        if (trace->spans[i].kind == SPAN_call)
-            starts[count++] = (double)trace->spans[i].start_ns;
-    return count;
+    for (size_t i = steps / 5; i + 1 < steps; i++)
+        lengths[count++] = rhythm->starts[(i + 1) * a_step] - rhythm->starts[i * a_step];
+    qsort(lengths, count, sizeof *lengths, order_of);
+    *spread_ns = (lengths[count - 1 - count / 4] - lengths[count / 4]) / 2;
+    return lengths[count / 2];
 }
 
 bool beat_times(const struct trace *trace, const struct beat *beat, double *step_ns,
                 double *spread_ns)
 {
     enum { TOLERANCE = 50 }; /* a fiftieth more or fewer calls */
-    double *starts = mem_array(trace->span_count + 1, sizeof *starts);
-    const size_t found = starts ? find_starts(trace, starts) : 0;
-    const size_t apart = found > beat->all ? found - beat->all : beat->all - found;
-    const size_t steps = found / beat->a_step;
-    bool known = steps > STEPS_LEAST && apart <= beat->all / TOLERANCE + beat->a_step;
-    if (known) { /* the first fifth warms up */
-        size_t count = 0;
-        for (size_t i = steps / 5; i + 1 < steps; i++)
-            starts[count++] = starts[(i + 1) * beat->a_step] - starts[i * beat->a_step];
-        qsort(starts, count, sizeof *starts, order_of);
-        *step_ns = starts[count / 2];
-        *spread_ns = (starts[count - 1 - count / 4] - starts[count / 4]) / 2;
+    static const double sure = 0.02;
+    struct rhythm rhythm = {mem_array(trace->span_count + 1, sizeof(double)), 0,
+                            mem_array(trace->span_count + 1, sizeof(struct pause)), 0};
+    bool known = false;
+    if (rhythm.starts && rhythm.pauses) {
+        find_rhythm(trace, beat->name, &rhythm);
+        const size_t found = rhythm.count;
+        const size_t apart = found > beat->all ? found - beat->all : beat->all - found;
+        known = found / beat->a_step > STEPS_LEAST && apart <= beat->all / TOLERANCE + beat->a_step;
+    }
+    if (known) {
+        double paused_ns;
+        const bool paused = time_by_pauses(&rhythm, beat->a_step, &paused_ns);
+        *step_ns = time_by_calls(&rhythm, beat->a_step, spread_ns);
+        if (paused) { /* calls of a host that runs ahead say little */
+            *step_ns = paused_ns;
+            *spread_ns = *spread_ns < sure * paused_ns ? *spread_ns : sure * paused_ns;
+        }
         known = *step_ns > 0;
     }
-    mem_free(starts);
+    mem_free(rhythm.starts);
+    mem_free(rhythm.pauses);
     return known;
 }

@@ -1,8 +1,11 @@
 /* beats.h: the time of a program's steps, though nobody watches it.
  *
  * Watching costs time at every launch. A call that a program makes once or a few times in each step
- * is enough to time its steps: the agent notes when that one begins, and nothing else. Which call
- * it is, the watched run says. */
+ * is enough to count its steps: the agent notes that one, and nothing else but waits. Which call it
+ * is, the watched run says.
+ *
+ * A host that does not wait runs ahead of its GPU. So steps are timed from one wait to another, as
+ * far apart as there are, and from call to call only where there are no waits. */
 #ifndef PRONY_WATCH_BEATS_H
 #define PRONY_WATCH_BEATS_H
 
@@ -17,8 +20,8 @@ struct beat {
 /* The call that is made least often in each step, and equally often. */
 struct beat beat_choose(const struct trace *trace, const struct steps *steps);
 
-/* The time of a step from a trace that has only these calls: the median, and half of the spread of
- * the middle half. False: there are too few, or not as many as in the run that was watched. */
+/* The time of a step from a trace that has only these calls and waits, and how sure it is. False:
+ * there are too few, or not as many as in the run that was watched. */
 bool beat_times(const struct trace *trace, const struct beat *beat, double *step_ns,
                 double *spread_ns);
 

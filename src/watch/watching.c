@@ -278,17 +278,17 @@ static enum status read_beats(const char *folder, const struct beat *beat, bool 
 }
 
 enum status watching_beats(const struct watching_options *options, const struct beat *beat,
-                           bool *known, double *step_ns, double *spread_ns)
+                           bool *known, double *step_ns, double *spread_ns, struct running_end *end)
 {
     char folder[PATH_MAX];
     struct arena arena = {0};
     struct running program;
     struct running_options started = options->program;
-    struct running_end end = {0};
     const char **environment;
     enum status status;
 
     *known = false;
+    *end = (struct running_end){0};
     TRY(make_folder(folder));
     NEED_OR(done, environment = arena_array(&arena, 4, sizeof *environment));
     NEED_OR(done, environment[0] = arena_format(&arena, "%s=%s", AGENT_FOLDER_VARIABLE, folder));
@@ -298,8 +298,8 @@ enum status watching_beats(const struct watching_options *options, const struct 
     started.environment = environment;
     started.silent = true; /* it has said it twice */
     TRY_OR(done, running_start(&program, &started));
-    running_wait(&program, options->stopped, 0, &end);
-    if (!end.code && !end.signal)
+    running_wait(&program, options->stopped, 0, end);
+    if (!end->code && !end->signal)
         TRY_OR(done, read_beats(folder, beat, known, step_ns, spread_ns));
 done:
     remove_folder(folder);

@@ -47,6 +47,7 @@ enum status watching_run(const struct watching_options *options, struct trace *t
 /* Runs it with only the times of one call noted, as beats.h has it. *known false: they say nothing.
  */
 enum status watching_beats(const struct watching_options *options, const struct beat *beat,
-                           bool *known, double *step_ns, double *spread_ns);
+                           bool *known, double *step_ns, double *spread_ns,
+                           struct running_end *end);
 
 #endif

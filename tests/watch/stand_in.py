@@ -36,5 +36,7 @@ for i in range(30 if way != "killed" else 300):
     step(way != "pinned")
     if way == "killed" and i == 200:
         os.kill(os.getpid(), signal.SIGKILL)
+    if i == 9:
+        cuda.stand_wait()
 cuda.stand_allocate(4096)
 cuda.stand_wait()

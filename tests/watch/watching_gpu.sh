@@ -24,13 +24,13 @@ has() { # NAME OBJECT PART…: each part is in it
     report "$name" $? "missing:$missing in $(echo "$object" | cut -c 1-1500)$(cat "$folder/errors")"
 }
 
-has counts_what_ran "$(watched pageable)" '"kernels":150,"copies":30,"fills":0,"calls":182,' \
+has counts_what_ran "$(watched pageable)" '"kernels":150,"copies":30,"fills":0,"calls":183,' \
     '"with_call":180,' '"lost":0,' '"kernels_a_step":5,' '"reason":""'
 if "$prony" profile --once --json -- "$python" -c 1 2>/dev/null | grep -q 'not known here'; then
     echo "skip $suite.finds_lines: this Python is not known here"
 else
     # Also in the thread without Python, which has the line on which the main thread waits for it.
-    has finds_lines "$(watched pageable)" '"with_line":182,'
+    has finds_lines "$(watched pageable)" '"with_line":183,'
     "$prony" advise --once --out "$folder/run.trace" -- "$python" tests/watch/stand_in.py \
         "$folder/libcupti.so.13" pageable >"$folder/out" 2>"$folder/advice"
     has finds_the_copy "$(cat "$folder/advice")" '1  R1 copies of pageable memory' 'stand_in.py:17'

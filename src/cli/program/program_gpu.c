@@ -53,8 +53,9 @@ static enum status find_step(const struct watching_options *options,
     const struct beat beat = beat_choose(trace, steps);
     if (beat.name && options->agent_gpu) {
         double beat_ns, beat_spread_ns;
+        struct running_end end;
         bool heard;
-        TRY(watching_beats(options, &beat, &heard, &beat_ns, &beat_spread_ns));
+        TRY(watching_beats(options, &beat, &heard, &beat_ns, &beat_spread_ns, &end));
         if (heard)
             return add_step(trace, beat_ns, beat_spread_ns);
     }

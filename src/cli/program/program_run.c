@@ -187,13 +187,15 @@ static void list_asked(const struct advice *advice)
 static enum status prove_findings(struct cli *cli, const struct program_flags *flags,
                                   const struct program_seen *seen, const struct advice *advice)
 {
-    const struct prove_wish wish = {.words = cli->found.program,
-                                    .command = seen->command,
-                                    .against = flags->against,
-                                    .lever = flags->lever,
-                                    .store = flags->store,
-                                    .rounds = flags->rounds};
+    struct prove_wish wish = {.words = cli->found.program,
+                              .command = seen->command,
+                              .beat = beat_choose(&seen->trace, &advice->steps),
+                              .against = flags->against,
+                              .lever = flags->lever,
+                              .store = flags->store,
+                              .rounds = flags->rounds};
     bool any = false;
+    TRY(agent_find(cli, AGENT_OF_GPU, &cli->arena, &wish.agent_gpu));
     for (size_t i = 0; i < advice->count && !(any && flags->against); i++) {
         const struct finding_of_trace *finding = &advice->findings[i];
         const struct prove_promise promise = {finding->rule->id, finding->gain, finding->low,

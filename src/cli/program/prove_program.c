@@ -7,6 +7,7 @@
 #include "cli/store_file.h"
 #include "cli/table/wrap.h"
 #include "record/record.h"
+#include "watch/watching.h"
 
 #include <limits.h>
 #include <math.h>
@@ -161,6 +162,55 @@ static enum status find_change(struct cli *cli, const struct prove_wish *wish,
     return lever ? lever_environment(lever, folder, &cli->arena, &after->environment) : STATUS_OK;
 }
 
+/* Times the steps of the program, with its start and end left out. */
+struct step_runner {
+    const struct running_options *before, *after;
+    const struct prove_wish *wish;
+};
+
+static enum status run_steps(void *context, bool after, double *ns)
+{
+    const struct step_runner *runner = context;
+    const struct watching_options options = {.program = after ? *runner->after : *runner->before,
+                                             .agent_gpu = runner->wish->agent_gpu,
+                                             .stopped = cli_interrupted};
+    struct running_end end;
+    struct text how = {0};
+    double spread_ns;
+    bool known;
+    TRY(watching_beats(&options, &runner->wish->beat, &known, ns, &spread_ns, &end));
+    if (cli_interrupted())
+        FAIL(STATUS_INTERRUPTED, "stopped");
+    if (known)
+        return STATUS_OK;
+    if (!end.code && !end.signal)
+        FAIL(STATUS_UNSUPPORTED, "the steps of the program cannot be timed");
+    running_add_end(&end, &how);
+    enum status status = status_fail(STATUS_DEVICE, __FILE__, __LINE__,
+                                     "%s %s: nothing can be proved with a run that fails",
+                                     runner->wish->words[0], text_of(&how));
+    text_free(&how);
+    return status;
+}
+
+/* By its steps, or where the changed program has others, by whole runs. */
+static enum status prove_by(const struct prove_wish *wish, struct prove_options *options,
+                            struct proof *proof)
+{
+    struct step_runner runner = {&options->before, &options->after, wish};
+    if (wish->beat.name && wish->agent_gpu) {
+        options->run = run_steps;
+        options->runner = &runner;
+        const enum status status = prove_run(options, proof);
+        if (status != STATUS_UNSUPPORTED)
+            return status;
+        options->run = NULL;
+        screen_status(NULL);
+        fputs("its steps cannot be timed: whole runs are, start and end included\n", stderr);
+    }
+    return prove_run(options, proof);
+}
+
 /* With the files of levers in the folder. */
 static enum status prove_with(struct cli *cli, const struct prove_wish *wish,
                               const struct prove_promise *promise, const char *folder)
@@ -186,7 +236,7 @@ static enum status prove_with(struct cli *cli, const struct prove_wish *wish,
     fputs(text_of(&out), stderr);
     text_free(&line);
     text_free(&out);
-    TRY(prove_run(&options, &proof));
+    TRY(prove_by(wish, &options, &proof));
     print_proof(&proof, promise);
     enum status status = *promise->rule ? prove_keep(wish, promise, change, &proof) : STATUS_OK;
     proof_free(&proof);

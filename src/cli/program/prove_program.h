@@ -6,6 +6,7 @@
 #include "advise/prove.h"
 #include "cli/commands.h"
 #include "record/proof_line.h"
+#include "watch/beats.h"
 
 struct prove_wish {
     const char *const *words; /* the program */
@@ -14,6 +15,8 @@ struct prove_wish {
     const char *lever;        /* its key; NULL: the one that is fastest in a run each */
     const char *store;        /* a file; NULL: the user's */
     int64_t rounds;
+    struct beat beat;      /* times its steps on a GPU; without a name: whole runs are timed */
+    const char *agent_gpu; /* for it */
 };
 
 /* What was promised. */
