@@ -239,7 +239,7 @@ TEST(rows_can_be_left_out)
 {
     CHECK(setenv("PRONY_CUDA_WITHOUT", "stack_warp_f32_cuda,answer_warp_f32_cuda", 1) == 0);
     expect_whole(TRAIN("small", 1, "fp32"), "stack_four_warps_f32_cuda");
-    expect_calls(CALLS("small", 1, ANSWER_CALLS), "answer_block_f32_cuda", 1);
+    expect_calls(CALLS("mlp:8-32-32-4", 1, ANSWER_CALLS), "answer_block_f32_cuda", 1);
     CHECK(setenv("PRONY_CUDA_WITHOUT", "stack_warp", 1) == 0); /* no row's name */
     expect_whole(TRAIN("small", 1, "fp32"), "stack_warp_f32_cuda");
     unsetenv("PRONY_CUDA_WITHOUT");
@@ -247,14 +247,17 @@ TEST(rows_can_be_left_out)
 
 TEST(calls_have_kernels_of_their_own)
 {
-    expect_calls(CALLS("small", 1, ANSWER_CALLS), "answer_warp_f32_cuda", 1);
-    expect_calls(CALLS("small", 1, ANSWER_QUEUED), "answer_warp_f32_cuda", 1);
+    expect_calls(CALLS("small", 1, ANSWER_CALLS), "answer_block_f32_cuda", 1);
+    expect_calls(CALLS("small", 1, ANSWER_QUEUED), "answer_block_f32_cuda", 1);
+    expect_calls(CALLS("mlp:8-32-32-4", 1, ANSWER_CALLS), "answer_warp_f32_cuda", 1);
     expect_calls(CALLS("small", 1, ANSWER_RESIDENT), "answer_warp_f32_cuda", 0);
     expect_calls(CALLS("mlp:8-32-32-4", 10, ANSWER_CALLS), "answer_block_f32_cuda", 1);
     expect_kernel(CALLS("small", 65, ANSWER_CALLS), "dense_f32_small"); /* a graph of its ops */
     expect_kernel(CALLS("mlp:8-32-32-4", 17, ANSWER_QUEUED), "dense_f32_small");
     expect_refused(CALLS("small", 65, ANSWER_RESIDENT), "more than the 512 threads of a block");
-    expect_calls(CALLS("large", 10, ANSWER_CALLS), "answer_flow_f32_cuda", 1);
+    expect_calls(CALLS("large", 4, ANSWER_CALLS), "answer_layers_f32_cuda", 5);
+    expect_calls(CALLS("large", 5, ANSWER_CALLS), "stack_grid_f32_cuda", 0);
+    expect_calls(CALLS("large", 10, ANSWER_CALLS), "stack_grid_f32_cuda", 0);
     expect_calls(CALLS("large", 1, ANSWER_CALLS), "answer_layers_f32_cuda", 5);
     expect_calls(CALLS("mlp:500-500-10", 1, ANSWER_CALLS), "answer_layers_f32_cuda", 3);
     expect_calls(CALLS("large", 1, ANSWER_QUEUED), "stack_grid_f32_cuda", 0);

@@ -42,32 +42,6 @@ static inline __device__ uint32_t number_look(const uint32_t *from)
     return number;
 }
 
-/* Several packets, once they have come; NULL: none. All are asked for at once. */
-template <int SOME>
-static inline __device__ void packets_wait(const uint4 *const (&from)[SOME], uint32_t number,
-                                           float3 (&to)[SOME])
-{
-    uint4 packet[SOME];
-    bool missing = true;
-#pragma unroll
-    for (int k = 0; k < SOME; k++)
-        packet[k] = make_uint4(0, 0, 0, from[k] ? ~number : number);
-    while (missing) {
-        missing = false;
-#pragma unroll
-        for (int k = 0; k < SOME; k++)
-            if (packet[k].w != number)
-                packet[k] = packet_look(from[k]);
-#pragma unroll
-        for (int k = 0; k < SOME; k++)
-            missing = missing || packet[k].w != number;
-    }
-#pragma unroll
-    for (int k = 0; k < SOME; k++)
-        to[k] = make_float3(__uint_as_float(packet[k].x), __uint_as_float(packet[k].y),
-                            __uint_as_float(packet[k].z));
-}
-
 /* One packet, once it has come. */
 static inline __device__ float3 packet_wait(const uint4 *from, uint32_t number)
 {

@@ -316,7 +316,7 @@ enum status cuda_fetch(struct plan *plan, int32_t tensor, void *out)
 /* One kernel for all ops: of calls the launches of one, of steps none, since a launch has many. */
 static void explain_stack(const struct plan *plan, struct explanation *out)
 {
-    const struct kernel *row = plan->answer ? answer_row(plan) : plan->stack->kernel;
+    const struct kernel *row = plan->answer ? plan->answer->kernel : plan->stack->kernel;
     for (int32_t o = 0; o < plan->program->op_count; o++)
         out->kernels[out->kernel_count++] = {o, row->name,
                                              plan->answer ? answer_launches(plan, o) : 0, row->why};

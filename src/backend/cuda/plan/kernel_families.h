@@ -14,8 +14,8 @@ takes_function takes_stack_grid;
 extern const struct stack_kernel steps_by_warp, steps_by_four_warps, steps_by_block,
     steps_by_replicas, steps_by_grid;
 /* answer_choice.cu: calls of it */
-takes_function takes_answer_warp, takes_answer_block, takes_answer_flow, takes_answer_layers;
-extern const struct answer_kernel calls_by_warp, calls_by_block, calls_by_flow, calls_by_layers;
+takes_function takes_answer_warp, takes_answer_block, takes_answer_grid, takes_answer_layers;
+extern const struct answer_kernel calls_by_warp, calls_by_block, calls_by_grid, calls_by_layers;
 /* data.cu; and the threads of a block that moves rows in so many pieces: beside what computes it is
  * one warp of at most 32 registers a thread (MOVING_BOUNDS), for which there is room on a
  * multiprocessor that a large product fills. */

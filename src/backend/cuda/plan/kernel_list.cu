@@ -140,9 +140,9 @@ static const struct kernel kernels[] = {
           "calls of narrow layers: one warp answers"),
     CALLS("answer_block_f32_cuda", takes_answer_block, calls_by_block,
           "calls of narrow layers: one block answers"),
-    CALLS("answer_flow_f32_cuda", takes_answer_flow, calls_by_flow,
-          "calls of several samples of wide layers: one kernel on all multiprocessors, the next "
-          "layer's weights on their way while this one's sums are exchanged"),
+    CALLS("stack_grid_f32_cuda", takes_answer_grid, calls_by_grid,
+          "calls of wide layers that follow each other: one launch answers them all, and each "
+          "multiprocessor keeps its tile of every layer's weights"),
     CALLS("answer_layers_f32_cuda", takes_answer_layers, calls_by_layers,
           "calls of few samples of wide layers: a kernel a layer, its weights on their way before "
           "the one below is done"),

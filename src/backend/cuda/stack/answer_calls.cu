@@ -94,9 +94,7 @@ static enum status take_up(struct plan *plan)
         return STATUS_OK;
     for (int i = 0; calls->stays && i < ANSWER_STREAMS; i++)
         CUDA(cudaStreamCreateWithFlags(&answer->streams[i], cudaStreamNonBlocking));
-    if (calls->prepare)
-        CUDA(calls->prepare(answer));
-    for (uint32_t slot = 0; slot < MAIL_SLOTS; slot++)
+    for (uint32_t slot = 0; calls->launch && slot < MAIL_SLOTS; slot++)
         TRY(capture_slot(plan, slot));
     return STATUS_OK;
 }
@@ -117,19 +115,14 @@ enum status answer_prepare(struct plan *plan, enum answering answering)
     answer->grid = !kernel->calls->stays && grid_can_listen(plan->program->stack, answer->net.batch)
                        ? plan->stack
                        : NULL;
-    answer->queued = answering == ANSWER_QUEUED && answer->grid;
+    answer->queued = !kernel->calls->launch && !answer->resident;
     if (kernel->calls->bytes && !answer->resident)
-        answer->bytes = kernel->calls->bytes(&answer->net, answer->gpu);
+        answer->bytes = kernel->calls->bytes(&answer->net);
     plan->answer = answer;
     return plan->dry ? STATUS_OK : take_up(plan);
 }
 
-const struct kernel *answer_row(const struct plan *plan)
-{
-    const struct answer *answer = plan->answer;
-    return answer->grid && (answer->resident || answer->queued) ? plan->stack->kernel
-                                                                : answer->kernel;
-}
+const struct answer_kernel calls_by_grid = {false, NULL, NULL, NULL};
 
 int32_t answer_launches(const struct plan *plan, int32_t op)
 {

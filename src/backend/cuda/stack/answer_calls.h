@@ -3,12 +3,11 @@
  * stacks of dense layers (core/pass/stack_find.h) at inference.
  *
  * Calls go through a mailbox. Either each is a launch, captured once for each of its slots
- * (answer_warp.cu, answer_block.cu: one kernel of one block; answer_flow.cu: one on all
- * multiprocessors; answer_layers.cu: one kernel a layer), or, resident, a kernel stays and takes
- * one after the other (answer_warp.cu, answer_block.cu, stack_grid.cu). Calls of wide layers that
- * are asked before the last one was collected are taken by such a kernel too: it is launched once
- * for all of them, and told to leave when they have been waited for. The host does not synchronise:
- * it looks for the answer. */
+ * (answer_warp.cu, answer_block.cu: one kernel of one block; answer_layers.cu: one kernel a layer),
+ * or, resident, a kernel stays and takes one after the other (answer_warp.cu, answer_block.cu,
+ * stack_grid.cu). Calls of wide layers that are asked before the last one was collected are taken
+ * by such a kernel too: it is launched once for all of them, and told to leave when they have been
+ * waited for. The host does not synchronise: it looks for the answer. */
 #ifndef PRONY_BACKEND_CUDA_ANSWER_CALLS_H
 #define PRONY_BACKEND_CUDA_ANSWER_CALLS_H
 
@@ -34,31 +33,8 @@ struct answer_net {
 
 enum { ANSWER_STREAMS = 4 };
 
-/* What answer_flow.cu is told. */
-struct flow_layer {
-    struct answer_layer dense;
-    uint4 *parts; /* [row of blocks][packet][out] */
-    uint4 *y;     /* [packet][out]; of the last layer: [out][packet][block] */
-};
-
-/* Where things are in shared memory, in floats. */
-struct flow_layout {
-    int32_t x, parts, first, last, own, question;
-    int32_t bytes;
-};
-
-struct flow_net {
-    struct mailbox mail;
-    int32_t batch, layers;
-    int32_t rows, columns; /* of blocks */
-    uint32_t *turn;        /* launches that are done */
-    uint4 *relay;          /* [input][packet]: the question */
-    struct flow_layout at;
-    struct flow_layer layer[DENSE_STACK_MOST];
-};
-
 struct answer {
-    const struct kernel *kernel; /* the row that takes one call */
+    const struct kernel *kernel; /* the row that takes it */
     const cudaDeviceProp *gpu;
     struct answer_net net;
     struct stack *grid; /* not narrow: the kernel that stays; NULL: it cannot */
@@ -70,10 +46,9 @@ struct answer {
     /* Of narrow networks several calls are answered at once, each in its slot's stream: by far most
      * of such a kernel's time it waits for the bus. All NULL: in the device's. */
     cudaStream_t streams[ANSWER_STREAMS];
-    float *between;       /* device: activations, or packets; not narrow */
-    struct flow_net flow; /* of answer_flow.cu */
-    uint64_t bytes;       /* of device memory */
-    uint32_t *order;      /* host, or NULL */
+    float *between;  /* device: activations; of answer_layers.cu */
+    uint64_t bytes;  /* of device memory */
+    uint32_t *order; /* host, or NULL */
     uint64_t samples;
     uint64_t asking, answering; /* places in the data of the next call to ask, to collect … */
     uint32_t asked, collected;  /* … and the numbers of the last ones asked and collected */
@@ -85,9 +60,9 @@ struct answer {
 struct answer_kernel {
     bool stays;
     /* Device memory for what lies between layers, zeroed; NULL: none. */
-    uint64_t (*bytes)(const struct answer_net *net, const cudaDeviceProp *gpu);
-    cudaError_t (*prepare)(struct answer *answer); /* or NULL */
-    /* The call in the slot of number `first` or, if it stays, all from that on. */
+    uint64_t (*bytes)(const struct answer_net *net);
+    /* The call in the slot of number `first` or, if it stays, all from that on. NULL: the grid's
+     * kernel alone answers. */
     cudaError_t (*launch)(struct answer *answer, uint32_t first, bool stays, cudaStream_t stream);
     int32_t (*launches)(const struct answer_net *net, int32_t layer); /* of a call; NULL: one */
 };
@@ -100,8 +75,6 @@ const char *answer_why_none(const struct plan *plan);
 /* answer_calls.cu. Leaves plan->answer NULL where calls are steps like others; those of a resident
  * kernel are refused then. */
 enum status answer_prepare(struct plan *plan, enum answering answering);
-/* By what the plan's calls are answered, for `explain`. */
-const struct kernel *answer_row(const struct plan *plan);
 /* Of one call, for this op; 0: another op's, or one that covers many calls. */
 int32_t answer_launches(const struct plan *plan, int32_t op);
 enum status answer_bind(struct plan *plan, const struct binding *binding);
@@ -110,10 +83,9 @@ enum status answer_sync(struct plan *plan);
 void answer_release(struct plan *plan);
 
 /* answer_warp.cu: is one warp enough? answer_block.cu: shared memory of the block.
- * answer_layers.cu, answer_flow.cu: do the layers fit? */
+ * answer_layers.cu: do the layers fit? */
 bool answer_warp_takes(const struct answer_net *net);
 int64_t answer_block_bytes(const struct answer_net *net);
 bool answer_layers_take(const struct answer_net *net, int64_t shared_bytes);
-bool answer_flow_takes(const struct answer_net *net, const cudaDeviceProp *gpu);
 
 #endif

@@ -55,10 +55,13 @@ static bool is_narrow(const struct choice *choice)
     return steps && steps != &steps_by_grid && answer_block_bytes(&net) <= BLOCK_BYTES_MOST;
 }
 
+/* A call by the block takes as long where layers are at most 16 wide; what stays is quicker. */
 bool takes_answer_warp(const struct choice *choice)
 {
+    enum { WIDE = 32 };
     const struct answer_net net = answer_sizes(choice->program);
-    return is_narrow(choice) && answer_warp_takes(&net);
+    return is_narrow(choice) && answer_warp_takes(&net) &&
+           (choice->answering == ANSWER_RESIDENT || net.width == WIDE);
 }
 
 bool takes_answer_block(const struct choice *choice)
@@ -66,22 +69,19 @@ bool takes_answer_block(const struct choice *choice)
     return is_narrow(choice);
 }
 
-/* The grid's kernel stays; else a call is a launch for each layer. */
+/* Calls that follow each other: its kernel stays. */
+bool takes_answer_grid(const struct choice *choice)
+{
+    return (choice->answering == ANSWER_RESIDENT || choice->answering == ANSWER_QUEUED) &&
+           steps_of(choice) == &steps_by_grid &&
+           grid_can_listen(choice->program->stack, choice->program->batch);
+}
+
 bool takes_answer_layers(const struct choice *choice)
 {
     const struct answer_net net = answer_sizes(choice->program);
-    if (steps_of(choice) != &steps_by_grid)
-        return false;
-    return choice->answering == ANSWER_RESIDENT
-               ? grid_can_listen(choice->program->stack, net.batch)
-               : answer_layers_take(&net, stack_limits_of(choice->device).shared_bytes);
-}
-
-bool takes_answer_flow(const struct choice *choice)
-{
-    const struct answer_net net = answer_sizes(choice->program);
-    return choice->answering != ANSWER_RESIDENT && takes_answer_layers(choice) &&
-           answer_flow_takes(&net, &choice->device->properties);
+    return choice->answering != ANSWER_RESIDENT && steps_of(choice) == &steps_by_grid &&
+           answer_layers_take(&net, stack_limits_of(choice->device).shared_bytes);
 }
 
 const char *answer_why_none(const struct plan *plan)

@@ -17,6 +17,7 @@
 #include "backend/cuda/stack/answer_calls.h"
 
 enum {
+    LAYERS_SAMPLES_MOST = 4, /* of more the grid makes a step sooner */
     LAYER_THREADS = 256,
     LAYER_WARPS = LAYER_THREADS / 32,
     LAYER_BLOCKS = TARGET_MULTIPROCESSORS, /* about so many, as far as there is work */
@@ -48,7 +49,7 @@ struct layer_call {
 /* Loads of a thread; more samples need the registers for sums. */
 static constexpr __host__ __device__ int rows_in_flight(int samples)
 {
-    return samples == 1 ? 22 : samples <= 4 ? 12 : 8;
+    return samples == 1 ? 22 : 12;
 }
 
 /* Beside each other in memory: outputs. Four at once where all rows of weights are aligned. */
@@ -125,7 +126,7 @@ static __global__ void __launch_bounds__(FIRST_THREADS)
     answer_first(const uint64_t *question, int batch, int samples,
                  const __grid_constant__ struct answer_layer layer, float *y)
 {
-    __shared__ float x[GRID_BATCH_MOST * FIRST_IN_MOST];
+    __shared__ float x[LAYERS_SAMPLES_MOST * FIRST_IN_MOST];
     const int thread = (int)threadIdx.x, in = layer.in, out = layer.out;
     await_last();
     allow_next();
@@ -333,18 +334,15 @@ static __global__ void __launch_bounds__(LAYER_THREADS, 2)
 /* Samples that the kernel is compiled for. */
 static int32_t layers_samples(int32_t batch)
 {
-    return batch <= 1 ? 1 : batch <= 4 ? 4 : GRID_BATCH_MOST;
+    return batch <= 1 ? 1 : (int32_t)LAYERS_SAMPLES_MOST;
 }
 
 static void *layer_kernel(int32_t samples, bool quads)
 {
-    switch (samples) {
-    case 1: return quads ? (void *)answer_layer_kernel<1, 4> : (void *)answer_layer_kernel<1, 1>;
-    case 4: return quads ? (void *)answer_layer_kernel<4, 4> : (void *)answer_layer_kernel<4, 1>;
-    default:
-        return quads ? (void *)answer_layer_kernel<GRID_BATCH_MOST, 4>
-                     : (void *)answer_layer_kernel<GRID_BATCH_MOST, 1>;
-    }
+    return samples == 1
+               ? quads ? (void *)answer_layer_kernel<1, 4> : (void *)answer_layer_kernel<1, 1>
+           : quads ? (void *)answer_layer_kernel<LAYERS_SAMPLES_MOST, 4>
+                   : (void *)answer_layer_kernel<LAYERS_SAMPLES_MOST, 1>;
 }
 
 /* Rows of weights begin at multiples of 16 bytes. */
@@ -386,9 +384,8 @@ static struct layer_cut cut_of(const struct answer_net *net, int32_t l)
     return cut;
 }
 
-static uint64_t bytes(const struct answer_net *net, const cudaDeviceProp *gpu)
+static uint64_t bytes(const struct answer_net *net)
 {
-    (void)gpu;
     uint64_t floats = (uint64_t)net->layer[0].in;
     for (int32_t l = 0; l < net->layers - 1; l++)
         floats += (uint64_t)net->layer[l].out * (uint64_t)cut_of(net, l).slices;
@@ -400,7 +397,7 @@ bool answer_layers_take(const struct answer_net *net, int64_t shared_bytes)
     for (int32_t l = 0; l < net->layers; l++)
         if (cut_of(net, l).shared_bytes > shared_bytes)
             return false;
-    return net->batch <= GRID_BATCH_MOST;
+    return net->batch <= LAYERS_SAMPLES_MOST;
 }
 
 static cudaError_t part_launch(void *kernel, void **arguments, dim3 grid, unsigned threads,
@@ -490,4 +487,4 @@ static cudaError_t launch(struct answer *answer, uint32_t slot, bool stays, cuda
     return error;
 }
 
-const struct answer_kernel calls_by_layers = {false, bytes, NULL, launch, launches};
+const struct answer_kernel calls_by_layers = {false, bytes, launch, launches};

@@ -144,4 +144,4 @@ static cudaError_t launch(struct answer *answer, uint32_t first, bool stays, cud
                             dim3(1), dim3((unsigned)threads), arguments, shared_bytes(net), stream);
 }
 
-const struct answer_kernel calls_by_warp = {true, NULL, NULL, launch, NULL};
+const struct answer_kernel calls_by_warp = {true, NULL, launch, NULL};
