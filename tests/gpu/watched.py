@@ -1,6 +1,6 @@
 """Small programs of PyTorch, CuPy and JAX, each with one thing that is slow, for gpu_watch.py.
 
-    watched.py WAY [SECONDS]    runs its loop and prints the time of a step
+    watched.py WAY [SECONDS [STEPS]]    runs its loop and prints the time of a step
     watched.py reference FILE   all ways of PyTorch: times, and what torch.profiler counts
 """
 import fcntl
@@ -182,15 +182,15 @@ def way_alloc(torch):
 WAYS = [name[4:] for name in list(globals()) if name.startswith("way_")]
 
 
-def timed(step, wait, seconds):
-    """Steps for so long; the time of one."""
+def timed(step, wait, seconds, count=None):
+    """Steps for so long, or so many; the time of one."""
     for _ in range(WARM):
         step()
     wait()
     begin = time.perf_counter()
     step(), step(), step()
     wait()
-    count = max(30, min(1000, int(seconds * 3 / (time.perf_counter() - begin))))
+    count = count or max(30, min(1000, int(seconds * 3 / (time.perf_counter() - begin))))
     begin = time.perf_counter()
     for _ in range(count):
         step()
@@ -297,7 +297,8 @@ def main():
         import torch
 
         profiled(torch, step)
-    print(json.dumps({"step_us": 1e6 * timed(step, wait, seconds)}))
+    count = int(sys.argv[3]) if len(sys.argv) > 3 else None
+    print(json.dumps({"step_us": 1e6 * timed(step, wait, seconds, count)}))
 
 
 if __name__ == "__main__":
