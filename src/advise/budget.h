@@ -79,6 +79,19 @@ enum status budget_lines(const struct trace *trace, const struct steps *steps,
                          struct budget_line *lines, size_t room, size_t *count,
                          int64_t *sampled_ns);
 
+/* What a thread of a watched program did in the window: it was seen running, or seen waiting; the
+ * rest it was not seen, without a core or not there. The three sum to the window. */
+struct budget_thread {
+    uint16_t lane;
+    int64_t ran_ns, waited_ns;
+    uint32_t call; /* a text: the system call that it waits in longest; "": not known … */
+    int64_t call_ns;
+    int64_t until_ns; /* … and up to where it is known */
+};
+/* Those that ran longest first; at most `room`. */
+enum status budget_threads(const struct trace *trace, const struct steps *steps,
+                           struct budget_thread *threads, size_t room, size_t *count);
+
 /* Kernels by name, longest first. */
 struct budget_kernel {
     uint32_t name;

@@ -120,6 +120,8 @@ static bool make_blocks(const struct trace *trace, const uint8_t *place_of, cons
         if (place == UNSEEN || span->end_ns < timeline->from_ns || span->start_ns > timeline->to_ns)
             continue;
         size_t *last = &rows.last[place][depth];
+        if (*last && is_look(span) && timeline->blocks[*last - 1].end_ns > span->start_ns)
+            timeline->blocks[*last - 1].end_ns = span->start_ns;
         if (*last && joins(&timeline->blocks[*last - 1], span, least_ns)) {
             join(&timeline->blocks[*last - 1], span, &rows.longest_ns[place][depth]);
             continue;

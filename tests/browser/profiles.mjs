@@ -29,10 +29,26 @@ const proofLine = (rule, command, measured, verdict) =>
     at: "2026-11-15T09:30:00Z",
   });
 
-// Three profiles, the first with a proof of its own; the numbers that they have come last.
+// Two threads that were looked at every 10 ms for 2 s: the first runs three quarters of the time, the other
+// waits in read nine times of ten.
+function looksOf() {
+  const texts = ["python3 train.py", "main", "step", "read", "command", "train.py"].map((text) => `text\t${text}`);
+  const sites = ["site\t6\t2\t3\t0", "site\t6\t3\t9\t1"];
+  const lanes = ["lane\tthread\t0\t7\t1\t0", "lane\tthread\t0\t7\t2\t0"];
+  const spans = Array.from({ length: 200 }, (_, look) => [
+    `${look % 4 ? "sample" : "sleep"}\t0\t${look ? 10000000 : 0}\t10000000\t${look % 4 ? 3 : 4}\t2`,
+    `${look % 10 ? "sleep" : "sample"}\t1\t0\t10000000\t${look % 10 ? 4 : 2}\t1`,
+  ]);
+  return ["prony trace 1", ...texts, "fact\tcommand\tpython3 train.py", ...sites, ...lanes, ...spans.flat(), ""].join("\n");
+}
+
+// Four profiles, the first with a proof of its own; the numbers that they have come last.
 export function fillProfiles(prony, store, folder) {
+  const looks = join(folder, "looks.trace");
+  writeFileSync(looks, looksOf());
   for (const name of ["copy.pageable.trace.gz", "copy.pinned.trace.gz", "launch.single.trace.gz"])
     run(prony, "profile", join(RECORDED, name), "--store", store);
+  run(prony, "profile", looks, "--store", store);
   const proofs = join(folder, "proofs.jsonl");
   writeFileSync(
     proofs,
@@ -59,7 +75,7 @@ export const profileTests = {
   async profiles_are_listed_with_their_first_finding({ open }) {
     const page = await open("/?view=profiles");
     const rows = await rowsOf(page, "profiles");
-    assert.equal(rows.length, 3);
+    assert.equal(rows.length, 4);
     const [title, , unit, time, , finding] = rows.find(([name]) => name.includes("pageable"));
     assert.equal(title, "python train_gpu.py copy.pageable");
     assert.equal(unit, "NVIDIA H200");
@@ -81,6 +97,20 @@ export const profileTests = {
     assert.ok(widths[1] > 0.8 * widths.reduce((sum, width) => sum + width), "copies are 83.6 %");
     assert.deepEqual((await rowsOf(page, "budget"))[1], ["exposed copy", "14.1 ms", "83.6 %", "6.11 ×"]);
     assert.match(await page.textContent("#profile-head"), /11 steps of 16\.4 ms unwatched, 16\.9 ms watched/);
+  },
+
+  async threads_run_and_wait({ open }) {
+    const page = await open(await addressOf(open, "python3 train.py"));
+    const label = await page.getAttribute("#profile-head .budget", "aria-label");
+    assert.equal(label, "running 75.0 %, waiting, most in read 25.0 %");
+    assert.deepEqual(
+      (await rowsOf(page, "threads")).map(([, , ran, waited, call]) => [ran, waited, call]),
+      [
+        ["75.0 %", "25.0 %", "read"],
+        ["10.0 %", "90.0 %", "read"],
+      ],
+    );
+    assert.deepEqual((await rowsOf(page, "lines"))[0], ["train.py:9", "1.5 s", "88.2 %"]);
   },
 
   async findings_have_gain_and_proof({ open }) {

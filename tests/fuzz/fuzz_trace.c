@@ -37,6 +37,13 @@ static void judge(const struct trace *trace)
         sum += advice.budget.part_ns[part];
     if (sum != advice.budget.window_ns)
         abort();
+    struct budget_thread threads[4];
+    size_t count;
+    if (budget_threads(trace, &advice.steps, threads, 4, &count) != STATUS_OK)
+        abort();
+    for (size_t i = 0; i < count; i++)
+        if (threads[i].ran_ns + threads[i].waited_ns > advice.budget.window_ns)
+            abort();
     advice_free(&advice);
 }
 

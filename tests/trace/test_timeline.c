@@ -117,6 +117,8 @@ TEST(looks_at_a_thread_share_a_row)
         return;
     CHECK_EQUAL_INT(timeline.depths[0], 1);
     CHECK_EQUAL_INT(timeline.count, 20);
+    for (size_t i = 1; i < timeline.count; i++)
+        CHECK_EQUAL_INT(timeline.blocks[i - 1].end_ns, timeline.blocks[i].start_ns);
     timeline_free(&timeline);
     trace_free(&trace);
 }

@@ -237,6 +237,34 @@ static enum status put_functions(struct json_writer *json, const struct trace *t
     return STATUS_OK;
 }
 
+static enum status put_threads(struct json_writer *json, const struct trace *trace,
+                               const struct advice *advice)
+{
+    enum { MOST = 16 };
+    struct budget_thread threads[MOST];
+    size_t count;
+    TRY(budget_threads(trace, &advice->steps, threads, MOST, &count));
+    json_key(json, "threads");
+    json_array(json);
+    for (size_t i = 0; i < count; i++) {
+        const struct budget_thread *thread = &threads[i];
+        struct text name = {0};
+        trace_add_lane(trace, &trace->lanes[thread->lane], &name);
+        json_object(json);
+        json_put_text(json, "name", text_of(&name));
+        json_put_int(json, "ran_ns", thread->ran_ns);
+        json_put_int(json, "waited_ns", thread->waited_ns);
+        json_put_int(json, "unseen_ns",
+                     advice->budget.window_ns - thread->ran_ns - thread->waited_ns);
+        json_put_text(json, "call", thread->call_ns ? trace_word(trace, thread->call) : NULL);
+        json_put_int(json, "call_ns", thread->call_ns);
+        json_end(json);
+        text_free(&name);
+    }
+    json_end(json);
+    return STATUS_OK;
+}
+
 static enum status put_lines(struct json_writer *json, const struct trace *trace,
                              const struct advice *advice)
 {
@@ -277,6 +305,7 @@ enum status traced_json_members(struct json_writer *json, const struct trace *tr
     TRY(put_kernels(json, trace, advice));
     TRY(put_functions(json, trace));
     TRY(put_lines(json, trace, advice));
+    TRY(put_threads(json, trace, advice));
     advised_json_findings(json, trace, advice);
     json_put_real(json, "together", advice->together);
     json_put_text(json, "silent", advice->silent);

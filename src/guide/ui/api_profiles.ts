@@ -64,6 +64,16 @@ export interface NamedTime {
   ns: number;
 }
 
+// What a thread was seen doing; the three times sum to the window.
+export interface ThreadTime {
+  name: string;
+  ran_ns: number;
+  waited_ns: number;
+  unseen_ns: number;
+  call: string | null; // the system call that it waits in longest
+  call_ns: number;
+}
+
 // One tree of all stacks: a node is [parent, function, file, own nanoseconds].
 export interface FlameTree {
   of: string; // samples, gpu, ops
@@ -87,6 +97,7 @@ export interface Profile {
   figures?: Record<string, number>;
   kernels?: NamedTime[];
   functions?: NamedTime[];
+  threads?: ThreadTime[];
   lines?: { line: string | null; ns: number }[];
   findings: ProfileFinding[];
   silent?: string | null;

@@ -1,7 +1,7 @@
 // budget.ts: where the time of a run went, as one bar in which each nanosecond stands once; and columns of
 // times and shares.
 
-import type { Budget } from "./api_profiles";
+import type { Budget, ThreadTime } from "./api_profiles";
 import { attributed, element } from "./dom";
 import { quantity } from "./format";
 import type { Column } from "./table";
@@ -42,9 +42,22 @@ export function percent(share: number): string {
   return share >= 0.9995 ? "100 %" : `${(100 * share).toFixed(1)} %`;
 }
 
+// The same of one thread of a program that was watched.
+export function threadParts({ ran_ns, waited_ns, unseen_ns, call }: ThreadTime): Part[] {
+  const window = ran_ns + waited_ns + unseen_ns || 1;
+  const parts: [key: string, title: string, ns: number, tone: number][] = [
+    ["compute", "running", ran_ns, 3],
+    ["wait", call ? `waiting, most in ${call}` : "waiting", waited_ns, 5],
+    ["unseen", "not seen: without a core, or not there", unseen_ns, 8],
+  ];
+  return parts
+    .filter(([, , ns]) => ns > 0)
+    .map(([key, title, ns, tone]) => ({ key, title, ns, share: ns / window, tone }));
+}
+
 // How much faster the run would be at most if this took no time.
 export function boundOf({ key, share }: Part): string {
-  if (key === "compute") return "–";
+  if (["compute", "wait", "unseen"].includes(key)) return "–"; // a thread may wait for others
   return share < 0.999 ? `${(1 / (1 - share)).toFixed(2)} ×` : "–";
 }
 
@@ -56,7 +69,7 @@ export function budgetBar(parts: Part[], small = false): HTMLElement {
       title: `${title}: ${quantity(ns, "ns")}, ${percent(share)}`,
     });
     piece.style.flexGrow = String(share);
-    if (!small && share >= 0.12)
+    if (!small && share >= 0.18)
       piece.append(
         element(
           "span",

@@ -8,8 +8,18 @@ import {
   type NamedTime,
   type Profile,
   type ProfileFinding,
+  type ThreadTime,
 } from "../api_profiles";
-import { budgetBar, boundOf, partsOf, percent, shareColumn, timeColumn, type Part } from "../budget";
+import {
+  budgetBar,
+  boundOf,
+  partsOf,
+  percent,
+  shareColumn,
+  threadParts,
+  timeColumn,
+  type Part,
+} from "../budget";
 import { commandToCopy } from "../copy";
 import { attributed, element, type Child } from "../dom";
 import { figure, many, moment, quantity, sentence, shellWord } from "../format";
@@ -103,8 +113,17 @@ function figureFacts(profile: Profile): Fact[] {
   return pairs;
 }
 
+// Of a program without ops and GPU the thread that ran longest says most.
+function headParts(profile: Profile, onGpu: boolean): { parts: Part[]; of: string } {
+  const [first] = profile.threads ?? [];
+  if (!first || onGpu || (profile.budget["compute"] ?? 0) > 0)
+    return { parts: partsOf(profile.budget, stepsOf(profile), onGpu), of: "" };
+  const several = (profile.threads?.length ?? 0) > 1 ? ", which ran longest" : "";
+  return { parts: threadParts(first), of: `${first.name}${several}` };
+}
+
 function headCard(profile: Profile, onGpu: boolean): HTMLElement {
-  const parts = partsOf(profile.budget, stepsOf(profile), onGpu);
+  const { parts, of } = headParts(profile, onGpu);
   const head = card(
     element(
       "div",
@@ -117,6 +136,7 @@ function headCard(profile: Profile, onGpu: boolean): HTMLElement {
       ),
       element("div", { className: "tools" }, linkTo("profiles", {}, "All profiles")),
     ),
+    of ? element("p", { className: "hint key" }, sentence(of)) : null,
     budgetBar(parts),
     element(
       "div",
@@ -271,6 +291,37 @@ function timesCard(profile: Profile, onGpu: boolean): Child {
   );
 }
 
+function threadsCard(profile: Profile): Child {
+  const rows = profile.threads ?? [];
+  const window = profile.budget["window_ns"] ?? 1;
+  if (rows.length < 2) return null;
+  const share = (key: string, title: string, timeOf: (row: ThreadTime) => number) => ({
+    ...shareColumn(timeOf, window),
+    key,
+    title,
+  });
+  const columns: Column<ThreadTime>[] = [
+    { key: "name", title: "thread", wrap: true, value: (row) => row.name },
+    {
+      key: "bar",
+      title: "of the window",
+      value: (row) => row.ran_ns / window,
+      show: (row) => budgetBar(threadParts(row), true),
+    },
+    share("ran", "running", (row) => row.ran_ns),
+    share("waited", "waiting", (row) => row.waited_ns),
+    { key: "call", title: "most in", value: (row) => row.call, show: (row) => row.call ?? "–" },
+  ];
+  return card(
+    element("h2", {}, "Threads"),
+    folded(
+      rows.length,
+      tableOf({ id: "threads", caption: "Threads, by the time they ran", columns, rows }),
+      "threads-figures",
+    ),
+  );
+}
+
 function linesCard(profile: Profile, onGpu: boolean): Child {
   const rows = profile.lines ?? [];
   const all = rows.reduce((sum, { ns }) => sum + ns, 0) || 1;
@@ -325,6 +376,7 @@ export async function showProfile(id: string, asked: Asked): Promise<Content> {
       findingsCard(profile, asked),
       timeline && timeline.blocks.length > 0 ? timelineCard(profile, timeline, asked) : null,
       profile.flame && profile.flame.nodes.length > 1 ? flameCard(profile, profile.flame, asked) : null,
+      threadsCard(profile),
       kernels && lines ? element("div", { className: "pair" }, kernels, lines) : (kernels ?? lines),
     ],
   };
