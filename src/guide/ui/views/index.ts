@@ -11,6 +11,7 @@ import { machines } from "./machines";
 import { networks } from "./networks";
 import { overview } from "./overview";
 import { profiles } from "./profiles";
+import { precision } from "./precision";
 import { record } from "./record";
 import { roofline } from "./roofline";
 import { scaling } from "./scaling";
@@ -21,6 +22,7 @@ export const views: View[] = [
   compare,
   scaling,
   roofline,
+  precision,
   machines,
   networks,
   profiles,
