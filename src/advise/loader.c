@@ -26,6 +26,7 @@ void look_add_rate(struct text *text, double bytes, double ns)
 
 struct loader {
     int64_t ns, most_ns;
+    int64_t hidden_ns; /* that a thread slept, and the system did not say where */
     uint32_t site;
 };
 
@@ -82,8 +83,11 @@ static enum status loader_by_samples(const struct look *look, const struct idle 
     NEED(calls = callers(look->trace));
     for (size_t i = 0; i < look->trace->span_count; i++) {
         const struct span *span = &look->trace->spans[i];
-        if ((span->kind != SPAN_sample && span->kind != SPAN_sleep) || !calls[span->lane] ||
-            !under_loader(look->trace, span->site))
+        if ((span->kind != SPAN_sample && span->kind != SPAN_sleep) || !calls[span->lane])
+            continue;
+        if (span->kind == SPAN_sleep && !span->site)
+            loader->hidden_ns += idle_within(idle, span->start_ns, span->end_ns);
+        if (!under_loader(look->trace, span->site))
             continue;
         if (span->kind == SPAN_sample && look_in_window(look, span) &&
             idle_at(idle, span->start_ns))
@@ -120,8 +124,8 @@ enum status look_for_loader(struct look *look)
     TRY(budget_idle(look->trace, &look->advice->steps, &idle));
     struct loader loader = loader_by_spans(look, &idle);
     enum status status = loader.ns ? STATUS_OK : loader_by_samples(look, &idle, &loader);
-    look->loader_seen = loader.ns > 0;
-    if (!loader.ns)
+    look->loader_seen = loader.ns > loader.hidden_ns;
+    if (!look->loader_seen)
         loader = loader_by_gaps(look, &idle);
     look->loader_ns = loader.ns;
     look->loader_site = loader.site;

@@ -392,7 +392,8 @@ static double start_op(struct player *player, const struct replay_op *op, double
         return start_ahead(player, op, call_start);
     double before = fmax(player->end[op->stream], player->waits_for[op->stream]);
     const struct replay *replay = player->replay;
-    double gap = replay->usual ? fmin(replay->usual_gap_ns, op->gap_ns) : op->gap_ns;
+    const bool unusual = replay->usual && op->gap_ns > REPLAY_GAP_NS;
+    double gap = unusual ? fmin(replay->usual_gap_ns, op->gap_ns) : op->gap_ns;
     double latency = replay->usual ? replay->usual_latency_ns[op->kind] : op->latency_ns;
     double start = fmax(before + gap, call_start + latency);
     player->end[op->stream] = fmax(player->end[op->stream], start + op->ns);

@@ -71,6 +71,10 @@ void replay_free(struct replay *replay);
 /* The time of the window, in nanoseconds. */
 enum status replay_run(const struct replay *replay, double *window_ns);
 
+/* Shorter gaps between two ops are the GPU's own, and longer where each op is timed; the check
+ * leaves them. */
+#define REPLAY_GAP_NS 20e3
+
 /* What the check gives, ÷ the window. */
 enum status replay_check(const struct replay *replay, double *ratio);
 
