@@ -13,6 +13,17 @@ struct counts {
     size_t *window, *all;
 };
 
+/* Of these steps? By the numbers of calls, since a host that runs ahead makes them long before;
+ * else by time. */
+static bool is_within(const struct trace *trace, const struct steps *steps, const struct span *call)
+{
+    const uint32_t from = trace->spans[steps->first[0]].correlation;
+    const uint32_t to = trace->spans[steps->first[steps->count]].correlation;
+    if (from && to > from && call->correlation)
+        return call->correlation >= from && call->correlation < to;
+    return call->start_ns >= steps->start_ns && call->start_ns < steps->end_ns;
+}
+
 static void count_calls(const struct trace *trace, const struct steps *steps, struct counts *counts)
 {
     for (size_t i = 0; i < trace->span_count; i++) {
@@ -20,12 +31,11 @@ static void count_calls(const struct trace *trace, const struct steps *steps, st
         if (span->kind != SPAN_call)
             continue;
         counts->all[span->name]++;
-        counts->window[span->name] +=
-            span->start_ns >= steps->start_ns && span->start_ns < steps->end_ns;
+        counts->window[span->name] += is_within(trace, steps, span);
     }
 }
 
-/* The window is that of the GPU, which is a little later than the calls: one step more or less. */
+/* By time the window is a little later than the calls: one step more or less. */
 static bool is_regular(size_t count, size_t steps, size_t *a_step)
 {
     *a_step = (count + steps / 2) / steps;

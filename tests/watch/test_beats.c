@@ -5,11 +5,16 @@
 
 enum { STEPS = 100, KERNELS = 3, STEP_NS = 1000000 };
 
+static uint32_t number; /* of the last call, which a kernel has too */
+
 static void add(struct trace *trace, enum span_kind kind, const char *name, uint16_t lane,
                 int64_t start_ns, int64_t ns)
 {
-    struct span span = {
-        .kind = (uint8_t)kind, .lane = lane, .start_ns = start_ns, .end_ns = start_ns + ns};
+    struct span span = {.kind = (uint8_t)kind,
+                        .lane = lane,
+                        .start_ns = start_ns,
+                        .end_ns = start_ns + ns,
+                        .correlation = kind == SPAN_call ? ++number : number};
     CHECK_OK(trace_text(trace, name, strlen(name), &span.name));
     CHECK_OK(trace_add(trace, &span));
 }
@@ -26,11 +31,12 @@ static void make(struct trace *trace, int64_t host_ns, int wait_every, bool with
     int64_t now = 0, done = 0;
     for (int step = 0; step < STEPS; step++) {
         add(trace, SPAN_call, "cudaMemcpyAsync", host, now, 10);
-        for (int k = 0; k < KERNELS; k++)
-            add(trace, SPAN_call, "cudaLaunchKernel", host, now + 100 + k, 1);
         done = (done > now ? done : now) + STEP_NS;
-        for (int k = 0; with_gpu && k < KERNELS; k++)
-            add(trace, SPAN_kernel, kernels[k], gpu, done - STEP_NS + 1000 * k, 900);
+        for (int k = 0; k < KERNELS; k++) {
+            add(trace, SPAN_call, "cudaLaunchKernel", host, now + 100 + k, 1);
+            if (with_gpu)
+                add(trace, SPAN_kernel, kernels[k], gpu, done - STEP_NS + 1000 * k, 900);
+        }
         now += host_ns;
         if (step % wait_every == wait_every - 1) {
             add(trace, SPAN_call, "cudaStreamSynchronize", host, now, done > now ? done - now : 1);
