@@ -167,8 +167,42 @@ static double next_doubling(const struct store_mark *last, double units)
     return now / then;
 }
 
-/* From records that came from elsewhere: nothing here runs several workers, so there is no command.
- */
+/* What several workers brought beside one that took turns with them: a figure of that run. */
+static enum status say_gain(struct asking *asking, const struct series *series,
+                            const struct store_mark *several, double speedup)
+{
+    struct finding *finding = asking->finding;
+    struct text *out = &finding->sentence;
+    struct store_row row;
+    struct figure gain;
+    TRY(finding_figure(asking, several, &gain));
+    gain = finding_ratio(gain, gain); /* both were measured as well */
+    gain.value = speedup;
+    TRY(store_row(asking->about->store, several->id, &row));
+    finding->nothing = !(gain.value > 1.05 && gain.value * (1 - gain.spread) > 1);
+    if (finding->nothing) {
+        text_printf(out, "%s workers bring nothing in ", several->values[X]);
+    } else {
+        text_printf(out, "%s workers bring ", several->values[X]);
+        finding_add_times(asking, gain);
+        text_add(out, " in ");
+    }
+    finding_add_work(out, asking->about);
+    text_printf(out, " at batch %s each", several->values[BATCH]);
+    add_other_maker(out, &row.point);
+    text_printf(out, ", %s parallel", row.point.parallelism);
+    if (!finding->nothing)
+        finding_add_spread(asking);
+    text_add(out, ".");
+    finding_begin_command("bench", &series->point, asking->about->phase,
+                          FINDING_BENCH & ~FINDING_BIT(workers) & ~FINDING_BIT(scaling), finding);
+    text_printf(&finding->command, " --batch %s --workers 1,%s", several->values[BATCH],
+                several->values[X]);
+    finding_rests_on(finding, several);
+    return STATUS_OK;
+}
+
+/* Of records from elsewhere, which have no one worker beside them, there is no command. */
 enum status finding_workers(struct asking *asking)
 {
     const struct finding_about *about = asking->about;
@@ -182,6 +216,10 @@ enum status finding_workers(struct asking *asking)
         return STATUS_OK;
     }
     const struct store_mark *first = series.marks, *last = &series.marks[series.count - 1];
+    struct store_row row;
+    TRY(store_row(about->store, last->id, &row));
+    if (!isnan(row.metrics[METRIC_worker_speedup]) && strcmp(row.check, "right") == 0)
+        return say_gain(asking, &series, last, row.metrics[METRIC_worker_speedup]);
     double more = next_doubling(last, last->ideal);
     text_printf(out, "Twice the workers would bring about %.2g × in ", more);
     finding_add_work(out, about);

@@ -250,8 +250,8 @@ enum status store_rows(struct store *store, const struct store_glance *glance,
 enum status store_title(struct store *store, const char *server, char out[TITLE_TEXT]);
 
 /* The result with this id, with its time, throughput (and its interval), × floor, share of the
- * limit and what its precision costs; texts live until the next question. STATUS_INPUT when there
- * is none. */
+ * limit, what its precision costs, what workers bring; texts live until the next question.
+ * STATUS_INPUT when there is none. */
 enum status store_row(struct store *store, int64_t id, struct store_row *out);
 
 /* Reads everything that questions are about, so that the first is as quick as the next. */

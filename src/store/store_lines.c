@@ -212,10 +212,11 @@ static enum status find_row(struct store *store, int64_t id, uint32_t *out)
 
 enum status store_row(struct store *store, int64_t id, struct store_row *out)
 {
-    static const enum metric_index shown[] = {
-        METRIC_time_median,        METRIC_throughput,   METRIC_throughput_ci_low,
-        METRIC_throughput_ci_high, METRIC_times_floor,  METRIC_of_limit,
-        METRIC_accuracy_lost,      METRIC_output_error, METRIC_COUNT};
+    static const enum metric_index shown[] = {METRIC_time_median,       METRIC_throughput,
+                                              METRIC_throughput_ci_low, METRIC_throughput_ci_high,
+                                              METRIC_times_floor,       METRIC_of_limit,
+                                              METRIC_accuracy_lost,     METRIC_output_error,
+                                              METRIC_worker_speedup,    METRIC_COUNT};
     uint32_t row = 0;
     TRY(columns_begin(store));
     enum status status = find_row(store, id, &row);

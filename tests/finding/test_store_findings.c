@@ -290,6 +290,34 @@ TEST(twice_the_machines)
     store_close(store);
 }
 
+/* Measured here, in turns with one worker: what they brought in that run. */
+TEST(what_workers_bring)
+{
+    static const struct {
+        double speedup, noise;
+        const char *sentence;
+    } cases[] = {
+        {1.7, 0.01,
+         "2 workers bring 1.7 × in training `net` at batch 64 each, data parallel (± 1 %)."},
+        {1.7, 0.1, "2 workers bring about 1.7 ×"},
+        {1.04, 0.01, "2 workers bring nothing in training `net` at batch 64 each"},
+        {1.2, 0.3, "2 workers bring nothing"},
+        {0.4, 0.01, "2 workers bring nothing"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct store *store = fresh_store();
+        add(store, "workers=1 batch=64", 100, 2);
+        plant(store, &(struct planted){.words = "workers=2 batch=64 scaling=weak parallelism=data",
+                                       .rate = 150,
+                                       .times_floor = 2,
+                                       .noise = cases[i].noise,
+                                       .speedup = cases[i].speedup});
+        expect(store, "workers", true, cases[i].sentence);
+        look(store, "", "workers", COMMAND, " --batch 64 --workers 1,2", true);
+        store_close(store);
+    }
+}
+
 TEST(what_next)
 {
     struct store *store = fresh_store();

@@ -48,7 +48,8 @@ struct planted {
     double load;                 /* cores that others kept busy */
     double gpu_others, gpu_busy; /* processes on the GPU; how busy one was, in per cent */
     bool unchecked;
-    int cores; /* 0: 2 */
+    int cores;      /* 0: 2 */
+    double speedup; /* by workers; 0: nobody looked */
 };
 
 static inline void plant(struct store *store, const struct planted *planted)
@@ -58,7 +59,8 @@ static inline void plant(struct store *store, const struct planted *planted)
     char cores[40];
     const struct record_meter meters[] = {{"other_load", planted->load, NULL},
                                           {"gpu_others", planted->gpu_others, NULL},
-                                          {"gpu_others_busy", planted->gpu_busy, NULL}};
+                                          {"gpu_others_busy", planted->gpu_busy, NULL},
+                                          {"worker_speedup", planted->speedup, NULL}};
     struct json *machine;
     struct record record;
     struct text line = {0};
@@ -78,7 +80,7 @@ static inline void plant(struct store *store, const struct planted *planted)
     record.check.verdict = planted->unchecked ? RECORD_UNCHECKED : RECORD_RIGHT;
     record.program = "0123456789abcdef";
     record.meters = meters;
-    record.meter_count = sizeof meters / sizeof *meters;
+    record.meter_count = sizeof meters / sizeof *meters - !(planted->speedup > 0);
     snprintf(cores, sizeof cores, "{\"cores\":%d}", planted->cores ? planted->cores : 2);
     CHECK_OK(json_parse(&arena, "machine", cores, strlen(cores), &machine));
     record.machine = machine;
