@@ -61,6 +61,20 @@ expect strong_scaling_divides 2 'prony: --scaling strong: found batch 7 and 2 wo
     "$prony" bench small --batch 7 --workers 1,2 --scaling strong
 expect workers_train 0 'needs --phase training' "$prony" bench small --phase inference --workers 2 --seconds 0.02
 
+# PyTorch's own way takes turns with them.
+if /usr/bin/python3 -c 'import torch.distributed' 2>/dev/null; then
+    rm -f "$folder/records"
+    "$prony" bench mlp:8-24-16-4 --batch 12 --workers 1,2 --scaling strong --framework prony,pytorch --seconds 0.02 \
+        --out "$folder/records" >"$folder/table"
+    rows=$(grep -c '"kind":"result".*"status":"ok".*"verdict":"right"' "$folder/records")
+    report ddp_is_right $((rows != 4)) "$rows of 4 rows are right: $(cat "$folder/table")"
+    rows=$(grep -c '"framework":"pytorch".*"worker_speedup":[0-9]' "$folder/records")
+    report ddp_has_a_speed_up $((rows != 1)) "found it in $rows records, expected 1"
+else
+    echo "skip cli_workers.ddp: /usr/bin/python3 has no torch (python3-torch)"
+fi
+expect others_refuse 0 'skipped' "$prony" bench small --framework python-list --workers 2 --seconds 0.02
+
 # What cannot work is refused in one line.
 expect a_batch_for_each 2 'prony: iris: found 20 workers and batches of 8 samples, expected' \
     "$prony" train small iris --workers 20

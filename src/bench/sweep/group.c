@@ -118,8 +118,8 @@ static enum status group_open_peer(struct group *group, struct contender *conten
     task_peer_axes(point, work.axes);
     if (!is_prony(point))
         TRY(peers_find(group->bench->peers, point->framework, &group->arena, &work.path));
-    if (work.workers > 1)
-        work.bank = NULL;
+    if (point_workers(point) > 1)
+        work.bank = NULL; /* a process has its number of workers for life */
     const char *absent = peer_bank_absent(&group->bench->waiting, work.path);
     contender->record.absent = absent != NULL;
     if (absent)

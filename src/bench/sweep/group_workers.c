@@ -130,7 +130,13 @@ static bool is_baseline(const struct point *one, const struct point *several)
     if (point_is(several, CHOICE_scaling_strong))
         alike.batch = effective_batch(several);
     point_settle(&alike);
-    return point_workers(one) == 1 && point_compare(&alike, one) == 0;
+    for (int i = 0; i < AXIS_COUNT; i++) {
+        char here[POINT_NUMBER], there[POINT_NUMBER];
+        if (!(axes[i].where & AXIS_FOUND) &&
+            strcmp(point_get(&alike, &axes[i], here), point_get(one, &axes[i], there)) != 0)
+            return false;
+    }
+    return point_workers(one) == 1;
 }
 
 static void compare_with(struct contender *several, const struct record *one)
