@@ -42,6 +42,7 @@ learns iris_by_many_blocks stack_replicas 900 34 mlp:4-8-3 iris 300 100
 learns digits_by_the_grid stack_grid 950 12 mlp:64-512-512-10 digits 5 10
 learns iris_by_the_grid stack_grid 900 34 mlp:4-300-300-3 iris 20 3
 learns digits_op_by_op 'op by op' 950 12 mlp:64-32-10 digits 5 32
+learns digits_by_two_workers 'op by op' 950 12 mlp:64-32-10 digits 5 32 --workers 2
 if [ -f "${XDG_DATA_HOME:-$HOME/.local/share}/prony/mnist/train-images-idx3-ubyte" ]; then
     learns mnist 'op by op' 950 4 mlp:784-128-10 mnist 2 64
     learns mnist_streamed 'op by op' 950 4 mlp:784-128-10 mnist 2 64 --memory 20

@@ -454,6 +454,7 @@ static enum status run_worker(const struct worker *worker, void *context)
     struct prony_data *data = NULL;
     enum status status = STATUS_OK;
     const bool automatic = text_equal(flags->network, "mlp:auto");
+    TRY(cli_unit(cli, flags->unit, &flags->options.backend)); /* CUDA does not outlive a fork */
     if (worker->size > 1 && !flags->options.threads)
         flags->options.threads = worker_threads(worker->local);
     flags->shared_threads = worker->size > 1 && !args_given(cli->args, &cli->found, "threads");
@@ -502,7 +503,6 @@ static enum status run_train(struct cli *cli, void *given)
     flags->data_options.drop_rows = flags->drop_rows;
     flags->data_options.memory_bytes = (uint64_t)(flags->memory * 1e6);
     TRY(train_flags_check(cli, flags));
-    TRY(cli_unit(cli, flags->unit, &flags->options.backend));
     return tell_lost(
         flags, workers_run(cli->folder, flags->workers, flags->worker_patience, run_worker, &work));
 }

@@ -56,8 +56,27 @@ static void be_silent(void)
     signal(SIGINT, SIG_IGN);
 }
 
-static enum status work(const struct worker *worker, const struct start *start)
+/* Of a machine with several GPUs the worker sees one, by its place among the workers there, unless
+ * somebody has chosen. Before CUDA is used. */
+static void choose_gpu(int place)
 {
+    enum { GPUS_MOST = 64 };
+    char text[32];
+    int count = 0;
+    while (count < GPUS_MOST) {
+        snprintf(text, sizeof text, "/dev/nvidia%d", count);
+        if (access(text, F_OK) != 0)
+            break;
+        count++;
+    }
+    snprintf(text, sizeof text, "%d", place % (count ? count : 1));
+    if (count > 1)
+        setenv("CUDA_VISIBLE_DEVICES", text, 0);
+}
+
+static enum status work(const struct worker *worker, int place, const struct start *start)
+{
+    choose_gpu(place);
     if (start->patience_s > 0 && worker->comm)
         worker->comm->patience_ns = (uint64_t)(start->patience_s * 1e9);
     if (worker->rank > 0)
@@ -78,7 +97,7 @@ static enum status work_here(struct comm *comm, void *context)
                                   .local = comm->size,
                                   .comm = comm,
                                   .common = start->common};
-    enum status status = work(&worker, start);
+    enum status status = work(&worker, comm->rank, start);
     if (status != STATUS_OK && worker.rank == 0) {
         start->common->status = status;
         snprintf(start->common->message, sizeof start->common->message, "%s", status_message());
@@ -109,15 +128,33 @@ static enum status run_here(int count, struct start *start)
     return status;
 }
 
+/* The first of these variables that is a number from `least` to `most`; -1: none is. */
+static int read_launcher(const char *const names[3], int least, int most)
+{
+    for (int i = 0; i < 3; i++) {
+        const long number = getenv(names[i]) ? strtol(getenv(names[i]), NULL, 10) : -1;
+        if (number >= least && number <= most)
+            return (int)number;
+    }
+    return -1;
+}
+
 /* Ranks on this machine, as far as who started them says so. */
 static int count_local(int size)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
                                         "SLURM_TASKS_PER_NODE"};
-    int local = 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names && local < 1; i++)
-        local = getenv(names[i]) ? (int)strtol(getenv(names[i]), NULL, 10) : 0;
-    return local < 1 || local > size ? size : local;
+    const int local = read_launcher(names, 1, size);
+    return local < 0 ? size : local;
+}
+
+/* Which of them this one is. */
+static int local_place(const struct comm *comm)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                        "SLURM_LOCALID"};
+    const int place = read_launcher(names, 0, comm->size - 1);
+    return place < 0 ? comm->rank : place;
 }
 
 /* One rank of those that somebody else started. What another has failed at, rank 0 tells. */
@@ -130,7 +167,7 @@ static enum status run_there(const char *folder, const struct launcher *launcher
                                   .size = comm->size,
                                   .local = count_local(comm->size),
                                   .comm = comm->size > 1 ? comm : NULL};
-    enum status status = work(&worker, start);
+    enum status status = work(&worker, local_place(comm), start);
     const bool told = comm->broken != STATUS_OK && comm->rank > 0;
     if (status != STATUS_OK)
         comm_abandon(comm, status);
