@@ -71,6 +71,24 @@ static bool inside_saw(const struct inside *inside, const char *kernel)
     return false;
 }
 
+/* A step that is one kernel, watched inside it: it tells of the ops that it could tell apart. */
+static void inside_one_kernel(struct inside *inside)
+{
+    const struct profile *profile = &inside->profiles[0];
+    const char *kernel = NULL;
+    int32_t ops = 0;
+    for (int32_t o = 0; profile->program->whole && o < profile->program->op_count; o++) {
+        const char *own = profile->ops[o].kernel;
+        if (!*own)
+            continue;
+        if (kernel && strcmp(kernel, own) != 0)
+            return;
+        kernel = own;
+        ops++;
+    }
+    inside->clock_reads = ops ? ops + 1 : 0;
+}
+
 /* What is watched is watched op by op: what the timed plan does in one kernel is not in there. Its
  * launches are those of the timed plan, too. */
 static enum status inside_merged(struct inside *inside)
@@ -130,6 +148,8 @@ enum status inside_look(struct task *task, const struct inside_options *options,
     watch_end(&out->watch);
     TRY(inside_trace(out, task, &options->network));
     TRY(inside_merged(out));
+    if (out->count == 1)
+        inside_one_kernel(out);
     const struct yardstick yardstick = {
         .calibration = calibration,
         .threads = options->network.device.threads,

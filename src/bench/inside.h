@@ -22,6 +22,7 @@ struct inside {
     char unfounded[200];  /* why there are no floors; "" when there are */
     char merged[200];     /* kernels of the timed plan that no watched op ran in: those that run
                              several ops, or a step, at once; "" when there are none */
+    int32_t clock_reads;  /* in a step of a watched plan that is one kernel; 0: it is not */
     int64_t launches;     /* of a step of the timed plan; a CPU has none */
     double launch_ns;     /* what starting something on a GPU takes; 0: not known, or a CPU */
     struct watch watch;   /* what else the machine did meanwhile */

@@ -2,6 +2,7 @@
  * losses, counts, outputs and weights, for any sizes, and the same bits however its steps are
  * divided into runs. */
 #include "core/pass/fuse.h"
+#include "core/pass/stack_find.h"
 #include "nn/network.h"
 #include "rig.h"
 
@@ -105,7 +106,31 @@ struct result {
     struct params params;
 };
 
-enum manner { AT_ONCE, ONE_BY_ONE, OP_BY_OP };
+enum manner { AT_ONCE, ONE_BY_ONE, OP_BY_OP, WATCHED };
+
+/* What is told of a watched step: in order, of the kernel of all of it. */
+struct told {
+    int events, wrong;
+    uint64_t last_ns;
+};
+
+static void hear(void *context, const struct event *event)
+{
+    struct told *told = context;
+    told->events++;
+    told->wrong += event->op < 0 || !text_starts(event->kernel, "stack_f32") ||
+                   event->end_ns < event->start_ns || event->start_ns < told->last_ns;
+    told->last_ns = event->end_ns;
+}
+
+/* Each layer's op forward, and one backward; the loss. */
+static void check_told(const struct told *told, const struct model *model)
+{
+    const int layers = model->whole->stack->layers;
+    CHECK_EQUAL_INT(told->wrong, 0);
+    CHECK_EQUAL_INT(told->events % STEPS, 0);
+    CHECK(told->events / STEPS >= 2 * layers + 1 && told->events / STEPS <= 2 * layers + 4);
+}
 
 static bool train(struct ready *ready, const struct program *program, size_t row,
                   enum manner manner, struct result *result)
@@ -119,7 +144,7 @@ static bool train(struct ready *ready, const struct program *program, size_t row
     for (uint32_t i = 0; i < ROWS; i++)
         order[i] = i * 13 % ROWS;
     bool ok = ready_bind(ready, program, names, views, counts, bound, order, ROWS, 5);
-    if (ok && manner == AT_ONCE)
+    if (ok && (manner == AT_ONCE || manner == WATCHED))
         return ready_run(ready, PARTS_ALL, 0, STEPS);
     for (int i = 0; ok && i < STEPS; i++)
         for (int part = 0; ok && part < PART_COUNT; part++)
@@ -142,6 +167,21 @@ static bool copy_params(struct params *to, const struct model *model)
     return ok;
 }
 
+/* The plan that trains, on an instance of its own. */
+static bool open_trainer(struct ready *trainer, struct rig *rig, const struct params *params,
+                         const struct program *program, struct told *told)
+{
+    const struct plan_options watched = {
+        .observer = {.level = OBSERVE_OPS, .event = hear, .context = told}};
+    if (!ready_open(trainer, rig, params, program))
+        return false;
+    if (!told)
+        return true;
+    rig->backend->release(trainer->plan);
+    trainer->plan = NULL;
+    return CHECK_OK(rig->backend->prepare(trainer->instance, program, &watched, &trainer->plan));
+}
+
 /* Trains, then predicts on the same instance, whose weights the training has changed. */
 static bool run_model(struct rig *rig, const struct model *model, size_t row, enum manner manner,
                       struct result *result)
@@ -150,17 +190,21 @@ static bool run_model(struct rig *rig, const struct model *model, size_t row, en
     memset(result, 0, sizeof *result);
     int64_t counts[] = {ROWS, ROWS};
     bool apart = manner == OP_BY_OP;
+    struct told told = {0};
     const struct program *training = apart ? model->training : model->whole;
     const struct program *inference = apart ? model->inference : model->answer;
-    bool ok = ready_open(&trainer, rig, &model->params, training) &&
-              ready_on(&oracle, rig, trainer.instance, inference, NULL) &&
-              ready_bind(&oracle, inference, (const char *[]){"x", "y"},
-                         (void *[]){data.x, result->y}, counts, 2, NULL, 0, 0) &&
-              ready_run(&oracle, PARTS_ALL, 0, 1) && /* with weights that are soon out of date */
-              train(&trainer, training, row, manner, result) &&
-              ready_run(&oracle, PARTS_ALL, 0, 2 * ROWS / rows[row].batch + 1) &&
-              copy_params(&result->params, model) &&
-              CHECK_OK(rig->backend->download(trainer.instance, &result->params));
+    bool ok =
+        open_trainer(&trainer, rig, &model->params, training, manner == WATCHED ? &told : NULL) &&
+        ready_on(&oracle, rig, trainer.instance, inference, NULL) &&
+        ready_bind(&oracle, inference, (const char *[]){"x", "y"}, (void *[]){data.x, result->y},
+                   counts, 2, NULL, 0, 0) &&
+        ready_run(&oracle, PARTS_ALL, 0, 1) && /* with weights that are soon out of date */
+        train(&trainer, training, row, manner, result) &&
+        ready_run(&oracle, PARTS_ALL, 0, 2 * ROWS / rows[row].batch + 1) &&
+        copy_params(&result->params, model) &&
+        CHECK_OK(rig->backend->download(trainer.instance, &result->params));
+    if (ok && manner == WATCHED)
+        check_told(&told, model);
     ready_close(&oracle);
     ready_close(&trainer);
     return ok;
@@ -188,20 +232,23 @@ static bool same(const struct result *a, const struct result *b)
 /* Was the row run by one kernel? */
 static bool check_row(struct rig *rig, size_t row, size_t optimiser)
 {
-    static struct result at_once, one_by_one, op_by_op;
+    static struct result at_once, one_by_one, op_by_op, watched;
     struct model model;
     bool whole = model_open(&model, rig, row, optimiser) && model.whole->whole;
     if (whole) {
         CHECK(model.answer->whole || rig->backend != &backend_simd);
         if (run_model(rig, &model, row, AT_ONCE, &at_once) &&
             run_model(rig, &model, row, ONE_BY_ONE, &one_by_one) &&
-            run_model(rig, &model, row, OP_BY_OP, &op_by_op)) {
+            run_model(rig, &model, row, OP_BY_OP, &op_by_op) &&
+            run_model(rig, &model, row, WATCHED, &watched)) {
             CHECK(same(&at_once, &one_by_one));
+            CHECK(same(&at_once, &watched));
             compare(&model, row, &at_once, &op_by_op);
         }
         params_free(&at_once.params);
         params_free(&one_by_one.params);
         params_free(&op_by_op.params);
+        params_free(&watched.params);
     }
     model_close(&model);
     return whole;

@@ -7,10 +7,12 @@ expect helps 0 '--callgrind' "$prony" profile --help
 expect shows_kernels 0 'dense_f32_ref' "$prony" profile small --backend ref --seconds 0.1
 expect says_whether_it_adds_up 0 'timed alone, a step takes' "$prony" profile small --seconds 0.1
 if "$prony" bench small --seconds 0.05 --format json 2>/dev/null | grep -q '"kernels":\["stack_f32'; then
-    expect names_what_runs_the_whole_step 0 'the timed step runs in stack_f32' \
+    expect names_what_runs_the_whole_step 0 'the step is one kernel: it was watched inside' \
         "$prony" profile small --seconds 0.1
+    says tells_its_layers_apart 'dense3 dense' sh -c \
+        "'$prony' profile small --phase inference --seconds 0.1 | grep stack_f32"
     expect merges_nothing_in_a_plain_step 1 '' \
-        sh -c "'$prony' profile lenet --seconds 0.1 | grep 'the timed step'"
+        sh -c "'$prony' profile lenet --seconds 0.1 | grep 'the timed step\|one kernel'"
 else
     echo "skip cli_profile.names_what_runs_the_whole_step: no kernel runs it here"
 fi

@@ -167,7 +167,7 @@ static enum status choose_kernels(struct plan *plan)
             plan->inner[o] = kernel_in(&device->kernels, program, op, PRECISION_FP32);
     }
     TRY(check_precision(plan));
-    if (program->whole && plan->observer.level == OBSERVE_NOTHING && plan->slots == 1)
+    if (program->whole && plan->observer.level != OBSERVE_PARTS && plan->slots == 1)
         plan->whole = device->kernels.whole;
     return STATUS_OK;
 }
@@ -539,7 +539,7 @@ enum status cpu_run(struct plan *plan, unsigned parts, int slot, int64_t steps)
     if (plan->program->updates) /* plans that update nothing may run at once */
         instance->changes++;
     if (plan->whole && (parts & PARTS_ALL) == PARTS_ALL) {
-        plan->whole->run(plan->whole_state, steps, fresh);
+        plan->whole->run(plan->whole_state, steps, fresh, &plan->observer);
         plan->whole_changes = instance->changes;
         return STATUS_OK;
     }

@@ -4,6 +4,7 @@
 
 #include "backend/cpu/cpu_precision.h"
 #include "core/backend.h"
+#include "core/observer.h"
 
 struct kernel;
 
@@ -93,8 +94,10 @@ struct whole {
     /* `calls` and `kernels` have one row per op of the program. */
     void (*prepare)(void *state, const struct program *program, const struct call *calls,
                     const struct kernel *const *kernels);
-    /* `fresh`: another plan, or an upload, changed the parameters since its last run. */
-    void (*run)(void *state, int64_t steps, bool fresh);
+    /* `fresh`: another plan, or an upload, changed the parameters since its last run. Where the
+     * observer wants ops, step by step with the clock read between its parts: an event for each op
+     * whose work it can tell apart. */
+    void (*run)(void *state, int64_t steps, bool fresh, const struct observer *observer);
 };
 
 enum { KERNEL_LISTS = 24 };

@@ -147,6 +147,21 @@ static enum status own_rows(struct own *own, const struct profile *profile)
     return status;
 }
 
+/* A step that is one kernel is watched inside it, or its ops are run one by one in its place. */
+static const char *how_watched(const struct own *own, const struct profile *profile)
+{
+    const char *kernel = NULL;
+    if (!own->fused->whole)
+        return "the clock is read between ops";
+    for (int32_t o = 0; o < own->fused->op_count; o++) {
+        const char *ran = profile->ops[o].kernel;
+        if (*ran && kernel && strcmp(ran, kernel) != 0)
+            return "op by op; the step that was timed is one kernel";
+        kernel = *ran ? ran : kernel;
+    }
+    return "the clock is read inside its one kernel";
+}
+
 static void after_step(void *context, int step)
 {
     profile_step(context, step > 0);
@@ -175,8 +190,7 @@ enum status layers_own(struct layers *layers, struct layer_side *side, const str
     enum status status = job_network_watch(job, &watching);
     if (status == STATUS_OK) {
         profile_finish(&profile);
-        side->how = own.fused->whole ? "op by op; the step that was timed is one kernel"
-                                     : "the clock is read between ops";
+        side->how = how_watched(&own, &profile);
         status = own_rows(&own, &profile);
     }
     job_network_unwatch(job);

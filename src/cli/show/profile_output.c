@@ -1,6 +1,7 @@
 /* profile_output.c: see profile_output.h. */
 #include "cli/show/profile_output.h"
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "cli/program/trace_output.h"
 #include "cli/show/top_costs.h"
@@ -116,6 +117,9 @@ static void add_balance(const struct inside *inside, struct text *out)
     else if (inside->merged[0])
         text_printf(out, "; the ops, one by one, take %s (%.0f %%) %s\n", text_of(&difference),
                     100 * fabs(missing), missing > 0 ? "less" : "more");
+    else if (inside->clock_reads && missing > 0)
+        text_printf(out, "; its layers, watched inside it, take %s (%.0f %%) less\n",
+                    text_of(&difference), 100 * missing);
     else if (missing > 0)
         text_printf(out, "; %s of it (%.0f %%) is missing%s\n", text_of(&difference), 100 * missing,
                     disturbed.length ? "" : ": it passes between ops");
@@ -124,6 +128,11 @@ static void add_balance(const struct inside *inside, struct text *out)
                     "; the ops take %s (%.0f %%) more: watched one by one they cannot overlap, and "
                     "the clock is read between them\n",
                     text_of(&difference), -100 * missing);
+    if (inside->clock_reads)
+        text_printf(out,
+                    "the step is one kernel: it was watched inside, where the clock is read %d "
+                    "times; %llu ns for each are subtracted\n",
+                    inside->clock_reads, (unsigned long long)clock_cost_ns() - 1);
     if (inside->merged[0])
         text_printf(out,
                     inside->profiles[0].program->whole
@@ -369,6 +378,7 @@ enum status profiled_json(const struct profiled *profiled, struct text *out)
     json_put_real(&json, "watched_steps", inside->profiles[0].steps);
     json_put_real(&json, "missing", inside_missing(inside));
     json_put_text(&json, "merged", inside->merged[0] ? inside->merged : NULL);
+    json_put_int(&json, "clock_reads", inside->clock_reads);
     write_disturbed(&json, &inside->watch);
     TRY(advise_budget(&inside->trace, &advice));
     traced_json_budget(&json, &advice.budget);

@@ -209,6 +209,22 @@ static void bind_ops(struct stack *stack, const struct program *program,
     stack->bound_right = bound_of(calls, dense->store_right);
 }
 
+/* Of a layer's way back the op that has its name: dense_sgd, or the first of several. */
+static void find_backward(struct stack *stack, const struct program *program,
+                          const struct dense_stack *dense)
+{
+    const int32_t from = program->parts[PART_BACKWARD].from, to = program->parts[PART_BACKWARD].to;
+    stack->program = program;
+    stack->dense = dense;
+    for (int32_t l = 0; l < dense->layers; l++) {
+        const char *layer = program->ops[dense->layer[l].dense].layer;
+        stack->backward[l] = -1;
+        for (int32_t o = to; o-- > from;)
+            if (strcmp(program->ops[o].layer, layer) == 0)
+                stack->backward[l] = o;
+    }
+}
+
 /* The kernel for these sizes: vectors no wider than what they hold; a batch has four lanes a
  * sample. */
 static void choose(struct stack *stack, const struct stack_kernels *widest,
@@ -220,6 +236,9 @@ static void choose(struct stack *stack, const struct stack_kernels *widest,
     stack->run = !single                   ? kernels->batch
                  : width <= kernels->lanes ? kernels->narrow
                                            : kernels->wide;
+    stack->watched = !single                   ? kernels->batch_watched
+                     : width <= kernels->lanes ? kernels->narrow_watched
+                                               : kernels->wide_watched;
     *lanes = kernels->lanes;
 }
 
@@ -288,6 +307,7 @@ void stack_prepare(struct stack *stack, const struct program *program, const str
     if (stack->batch > 1)
         mark_real(stack);
     bind_ops(stack, program, dense, calls);
+    find_backward(stack, program, dense);
 }
 
 /* The instance's w and b of a layer, or their state number k, into the form of the kernel. */
@@ -336,18 +356,63 @@ void stack_update(struct stack *stack)
     transpose_weights(stack);
 }
 
-void stack_run(void *state, int64_t steps, bool fresh)
+/* Its own copy of the parameters, where others changed them. */
+static void take_layers(struct stack *stack, bool fresh)
 {
-    struct stack *stack = state;
     for (int32_t l = 0; fresh && l < stack->layers; l++)
         for (int64_t k = 0; k <= stack->states; k++)
             read_layer(stack, &stack->layer[l], k);
     if (fresh && stack->trains)
         transpose_weights(stack);
-    stack->run(stack, steps);
+}
+
+static void give_layers(const struct stack *stack)
+{
     for (int32_t l = 0; stack->trains && l < stack->layers; l++)
         for (int64_t k = 0; k <= stack->states; k++)
             write_layer(stack, &stack->layer[l], k);
+}
+
+/* What lies between two marks, one behind the other, without what reading the clock adds (it is
+ * rounded up). */
+static void tell(const struct stack *stack, const struct observer *observer)
+{
+    const struct stack_marks *marks = &stack->marks;
+    const uint64_t cost_ns = clock_cost_ns() - 1;
+    uint64_t end_ns = marks->at_ns[0];
+    for (int32_t m = 1; m < marks->count; m++) {
+        const uint64_t took_ns = marks->at_ns[m] - marks->at_ns[m - 1], start_ns = end_ns;
+        end_ns += took_ns > cost_ns ? took_ns - cost_ns : 0;
+        if (marks->op[m] >= 0)
+            observer->event(observer->context,
+                            &(struct event){.op = marks->op[m],
+                                            .part = (int32_t)stack->program->ops[marks->op[m]].part,
+                                            .kernel = stack->name,
+                                            .start_ns = start_ns,
+                                            .end_ns = end_ns});
+    }
+}
+
+/* Step by step, with the clock read between the parts of a step. */
+static void watch(struct stack *stack, int64_t steps, const struct observer *observer)
+{
+    for (int64_t s = 0; s < steps; s++) {
+        stack->marks.count = 0;
+        stack_mark(stack, true, -1);
+        stack->watched(stack, 1);
+        tell(stack, observer);
+    }
+}
+
+void stack_run(void *state, int64_t steps, bool fresh, const struct observer *observer)
+{
+    struct stack *stack = state;
+    take_layers(stack, fresh);
+    if (observer->level == OBSERVE_OPS)
+        watch(stack, steps, observer);
+    else
+        stack->run(stack, steps);
+    give_layers(stack);
 }
 
 float stack_rate(const struct stack *stack)

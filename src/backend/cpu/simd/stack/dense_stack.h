@@ -16,6 +16,7 @@
 #define PRONY_BACKEND_CPU_SIMD_STACK_DENSE_STACK_H
 
 #include "backend/cpu/kernel.h"
+#include "base/clock.h"
 #include "core/pass/stack_find.h"
 
 /* Beyond these, ops one by one are as fast: what each costs besides its work no longer shows.
@@ -46,6 +47,15 @@ struct stack_pair {
     int32_t w, back;
 };
 
+/* A watched step: the clock, read where one op's work ends and the next one's begins. The time
+ * between two marks belongs to the op of the second; the first has none (-1). */
+enum { STACK_MARKS = 2 * DENSE_STACK_MOST + 8 };
+struct stack_marks {
+    int32_t count;
+    int32_t op[STACK_MARKS];
+    uint64_t at_ns[STACK_MARKS];
+};
+
 struct stack;
 typedef void stack_steps(struct stack *stack, int64_t steps);
 
@@ -53,12 +63,18 @@ struct stack {
     int32_t layers, batch;
     struct stack_layer layer[DENSE_STACK_MOST];
     stack_steps *run;
-    int64_t plane;               /* a batch: floats of a square of outputs of all samples */
-    float *x, *next_x;           /* one sample: [in]. A batch: [squares of in][samples][4] */
-    float *target, *next_target; /* a batch: as the last layer's y … */
-    float *real;                 /* … and 1 where there is an output of a sample, else 0 */
-    int32_t *rows, *next_rows;   /* [batch] */
-    float *canonical;            /* room for one matrix */
+    stack_steps *watched; /* the same, with marks; of one step at a time */
+    struct stack_marks marks;
+    const char *name;                   /* of the kernel … */
+    const struct program *program;      /* … and what it runs */
+    const struct dense_stack *dense;    /* where the ops of the program are … */
+    int32_t backward[DENSE_STACK_MOST]; /* … and of each layer the one of its way back; -1: none */
+    int64_t plane;                      /* a batch: floats of a square of outputs of all samples */
+    float *x, *next_x;                  /* one sample: [in]. A batch: [squares of in][samples][4] */
+    float *target, *next_target;        /* a batch: as the last layer's y … */
+    float *real;                        /* … and 1 where there is an output of a sample, else 0 */
+    int32_t *rows, *next_rows;          /* [batch] */
+    float *canonical;                   /* room for one matrix */
     bool trains;
     bool probabilities;       /* it stores the softmax of its outputs */
     enum op_kind loss, right; /* OP_COUNT: none */
@@ -86,6 +102,7 @@ struct stack {
 struct stack_kernels {
     int64_t lanes;
     stack_steps *narrow, *wide, *batch;
+    stack_steps *narrow_watched, *wide_watched, *batch_watched;
 };
 
 /* The functions of struct whole, but for `prepare`: an ISA says which kernels it has, and which the
@@ -95,7 +112,7 @@ uint64_t stack_bytes(const struct program *program);
 void stack_prepare(struct stack *stack, const struct program *program, const struct call *calls,
                    const struct kernel *const *kernels, const struct stack_kernels *widest,
                    const struct stack_kernels *narrowest);
-void stack_run(void *state, int64_t steps, bool fresh);
+void stack_run(void *state, int64_t steps, bool fresh, const struct observer *observer);
 
 /* Cross-entropy of one sample's outputs; d, as y, gets its gradient. */
 float stack_cross_entropy(const struct stack *stack, const float *y, int32_t row, float *d);
@@ -120,6 +137,23 @@ static inline void stack_end_step(struct stack *stack)
         stack_update(stack);
     ++*stack->count;
     stack->control->step++;
+}
+
+/* The op's work ends here. Unwatched it is nothing: `watched` is known where this is inlined. */
+static inline __attribute__((always_inline)) void stack_mark(struct stack *stack,
+                                                             const bool watched, int32_t op)
+{
+    struct stack_marks *marks = &stack->marks;
+    if (!watched || marks->count == STACK_MARKS)
+        return;
+    marks->op[marks->count] = op;
+    marks->at_ns[marks->count++] = clock_ns();
+}
+
+/* The optimiser's op, or where sgd is done on the way back, the count of steps. */
+static inline __attribute__((always_inline)) void stack_mark_end(struct stack *stack)
+{
+    stack_mark(stack, true, stack->optimiser ? stack->dense->optimiser : stack->dense->tick);
 }
 
 enum { STACK_SQUARE = 4 };

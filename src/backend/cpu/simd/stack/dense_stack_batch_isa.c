@@ -227,8 +227,8 @@ static inline __attribute__((always_inline)) void batch_product(const struct pro
     }
 }
 
-static inline __attribute__((always_inline)) void batch_forward(const struct stack *stack,
-                                                                const int vectors)
+static inline __attribute__((always_inline)) void
+batch_forward(struct stack *stack, const int vectors, const bool watched)
 {
     const float *x = stack->x;
     for (int32_t l = 0; l < stack->layers; l++) {
@@ -246,6 +246,8 @@ static inline __attribute__((always_inline)) void batch_forward(const struct sta
             },
             layer->out, vectors);
         x = layer->y;
+        if (watched)
+            stack_mark(stack, watched, stack->dense->layer[l].dense);
     }
 }
 
@@ -348,8 +350,8 @@ static inline __attribute__((always_inline)) void batch_update(const struct stac
 }
 
 /* A layer's d is the gradient of what its activation was given; the loss gave the last one's. */
-static inline __attribute__((always_inline)) void batch_backward(struct stack *stack,
-                                                                 const int vectors)
+static inline __attribute__((always_inline)) void
+batch_backward(struct stack *stack, const int vectors, const bool watched)
 {
     const float rate = stack_factor(stack);
     for (int32_t l = stack->layers - 1; l >= 0; l--) {
@@ -368,12 +370,16 @@ static inline __attribute__((always_inline)) void batch_backward(struct stack *s
                 },
                 layer->in, vectors);
         batch_update(stack, layer, l ? below->y : stack->x, rate, vectors);
+        if (watched)
+            stack_mark(stack, watched, stack->backward[l]);
     }
     stack_end_step(stack);
+    if (watched)
+        stack_mark_end(stack);
 }
 
-static inline __attribute__((always_inline)) void steps_vectors(struct stack *stack, int64_t steps,
-                                                                const int vectors)
+static inline __attribute__((always_inline)) void
+steps_vectors(struct stack *stack, int64_t steps, const int vectors, const bool watched)
 {
     struct stack_walk walk = stack_begin(stack, steps);
     batch_gather(stack, &walk);
@@ -381,15 +387,21 @@ static inline __attribute__((always_inline)) void steps_vectors(struct stack *st
         batch_take(stack);
         if (s + 1 < steps)
             batch_gather(stack, &walk);
-        batch_forward(stack, vectors);
+        if (watched)
+            stack_mark(stack, watched, stack->dense->load_x);
+        batch_forward(stack, vectors, watched);
         if (stack->bound_y && stack->bound_y->data)
             (stack->probabilities ? batch_store_softmax : batch_store)(stack);
+        if (watched && stack->bound_y)
+            stack_mark(stack, watched, stack->dense->store_y);
         if (stack->loss == OP_mse)
             batch_mse(stack);
         else if (stack->loss == OP_cross_entropy)
             batch_classes(stack);
+        if (watched && stack->loss != OP_COUNT)
+            stack_mark(stack, watched, stack->dense->loss);
         if (stack->trains)
-            batch_backward(stack, vectors);
+            batch_backward(stack, vectors, watched);
     }
 }
 
@@ -399,7 +411,11 @@ static inline __attribute__((always_inline)) void steps_vectors(struct stack *st
 #define DEFINE_STEPS(vectors)                                                                      \
     static __attribute__((noinline)) void steps_of_##vectors(struct stack *stack, int64_t steps)   \
     {                                                                                              \
-        steps_vectors(stack, steps, vectors);                                                      \
+        steps_vectors(stack, steps, vectors, false);                                               \
+    }                                                                                              \
+    static __attribute__((noinline)) void watched_of_##vectors(struct stack *stack, int64_t steps) \
+    {                                                                                              \
+        steps_vectors(stack, steps, vectors, true);                                                \
     }
 BY_VECTORS(DEFINE_STEPS)
 
@@ -407,6 +423,15 @@ void ISA(stack_batch)(struct stack *stack, int64_t steps)
 {
 #define STEPS(vectors) steps_of_##vectors,
     static stack_steps *const by_vectors[] = {BY_VECTORS(STEPS)};
+    const int64_t vectors = stack->plane / VEC_LANES;
+    by_vectors[vectors <= TILE ? vectors : 0](stack, steps);
+}
+
+/* With marks: the same code, and the clock between its parts. */
+void ISA(stack_batch_watched)(struct stack *stack, int64_t steps)
+{
+#define WATCHED(vectors) watched_of_##vectors,
+    static stack_steps *const by_vectors[] = {BY_VECTORS(WATCHED)};
     const int64_t vectors = stack->plane / VEC_LANES;
     by_vectors[vectors <= TILE ? vectors : 0](stack, steps);
 }

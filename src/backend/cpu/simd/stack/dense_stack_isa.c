@@ -56,8 +56,8 @@ narrow_product(int samples, const float *const *rows, const vec *x, int32_t n, c
 
 /* Updates a layer, or leaves its gradient in its block (`into`), given the gradient d of what its
  * activation was given; returns that of x. */
-static inline vec narrow_back(const struct stack_layer *layer, vec x, vec d, vec rate, bool first,
-                              int64_t into)
+static inline __attribute__((always_inline)) vec
+narrow_back(const struct stack_layer *layer, vec x, vec d, vec rate, bool first, int64_t into)
 {
     vec down = vec_zero(), step = vec_mul(d, rate);
     if (!first)
@@ -77,7 +77,8 @@ static inline vec narrow_back(const struct stack_layer *layer, vec x, vec d, vec
 }
 
 /* Stores the loss; returns its gradient by y. */
-static inline vec narrow_loss(struct stack *stack, vec y, int32_t row, vec scale)
+static inline __attribute__((always_inline)) vec narrow_loss(struct stack *stack, vec y,
+                                                             int32_t row, vec scale)
 {
     const struct stack_layer *last = &stack->layer[stack->layers - 1];
     if (stack->right != OP_COUNT || stack->loss == OP_cross_entropy)
@@ -107,8 +108,9 @@ static inline void narrow_store(const struct stack *stack, float *to, vec y, int
 
 /* `samples` steps of inference, side by side: one alone waits most of the time. ys gets the input
  * and every layer's output, each for all samples. */
-static inline __attribute__((always_inline)) void
-narrow_forward(const struct stack *stack, int samples, const int32_t *rows, vec (*ys)[2])
+static inline __attribute__((always_inline)) void narrow_forward(struct stack *stack, int samples,
+                                                                 const int32_t *rows, vec (*ys)[2],
+                                                                 const bool watched)
 {
     const int32_t in = stack->layer[0].in, out = stack->layer[stack->layers - 1].out;
     const struct stack_layer *layer = stack->layer;
@@ -122,6 +124,8 @@ narrow_forward(const struct stack *stack, int samples, const int32_t *rows, vec 
     for (int32_t l = 1;; l++) {
         for (int q = 0; q < samples; q++)
             ys[l][q] = y[q] = vec_activate((int32_t)layer->activation, sums[q]);
+        if (watched)
+            stack_mark(stack, watched, stack->dense->layer[l - 1].dense);
         if (l == stack->layers)
             break;
         layer++;
@@ -130,9 +134,12 @@ narrow_forward(const struct stack *stack, int samples, const int32_t *rows, vec 
     if (stack->bound_y && stack->bound_y->data)
         for (int q = 0; q < samples; q++)
             narrow_store(stack, stack_row(stack->bound_y, rows[q], out), y[q], out);
+    if (watched && stack->bound_y)
+        stack_mark(stack, watched, stack->dense->store_y);
 }
 
-static void steps_narrow(struct stack *stack, int64_t steps)
+static inline __attribute__((always_inline)) void narrow_steps(struct stack *stack, int64_t steps,
+                                                               const bool watched)
 {
     const int32_t layers = stack->layers;
     const vec scale = vec_set(stack->loss_scale * 2 / (float)stack->layer[layers - 1].out);
@@ -142,14 +149,16 @@ static void steps_narrow(struct stack *stack, int64_t steps)
         int32_t rows[2] = {stack_next(&walk), 0};
         if (stack->loss == OP_COUNT && s + 1 < steps) {
             rows[1] = stack_next(&walk);
-            narrow_forward(stack, 2, rows, ys);
+            narrow_forward(stack, 2, rows, ys, watched);
             s++;
             continue;
         }
-        narrow_forward(stack, 1, rows, ys);
+        narrow_forward(stack, 1, rows, ys, watched);
         if (stack->loss == OP_COUNT)
             continue;
         vec d = narrow_loss(stack, ys[layers][0], rows[0], scale);
+        if (watched)
+            stack_mark(stack, watched, stack->dense->loss);
         if (!stack->trains)
             continue;
         vec rate = vec_set(stack_factor(stack));
@@ -157,9 +166,23 @@ static void steps_narrow(struct stack *stack, int64_t steps)
             const struct stack_layer *layer = &stack->layer[l];
             d = slope(layer->activation, ys[l + 1][0], d);
             d = narrow_back(layer, ys[l][0], d, rate, l == 0, stack->into);
+            if (watched)
+                stack_mark(stack, watched, stack->backward[l]);
         }
         stack_end_step(stack);
+        if (watched)
+            stack_mark_end(stack);
     }
+}
+
+static void steps_narrow(struct stack *stack, int64_t steps)
+{
+    narrow_steps(stack, steps, false);
+}
+
+static void watch_narrow(struct stack *stack, int64_t steps)
+{
+    narrow_steps(stack, steps, true);
 }
 
 /* ---- one sample, layers of several vectors ---- */
@@ -182,7 +205,8 @@ static inline void wide_product(const float *x, int32_t n, const float *w, int64
     }
 }
 
-static void wide_forward(struct stack *stack, int32_t row)
+static inline __attribute__((always_inline)) void wide_forward(struct stack *stack, int32_t row,
+                                                               const bool watched)
 {
     const float *x = stack->x;
     memcpy(stack->x, stack_row(stack->bound_x, row, stack->layer[0].in),
@@ -195,11 +219,13 @@ static void wide_forward(struct stack *stack, int32_t row)
             vec_store(layer->y + v, vec_first(y, at_most(layer->out - v, VEC_LANES)));
         }
         x = layer->y;
+        if (watched)
+            stack_mark(stack, watched, stack->dense->layer[l].dense);
     }
 }
 
 /* The loss of the last layer's y, and its gradient in d. */
-static void wide_loss(struct stack *stack, int32_t row)
+static inline __attribute__((always_inline)) void wide_loss(struct stack *stack, int32_t row)
 {
     const struct stack_layer *last = &stack->layer[stack->layers - 1];
     if (stack->right != OP_COUNT)
@@ -219,7 +245,8 @@ static void wide_loss(struct stack *stack, int32_t row)
     stack_store(stack->bound_loss, vec_sum(sum) / (float)last->out);
 }
 
-static void wide_backward(struct stack *stack)
+static inline __attribute__((always_inline)) void wide_backward(struct stack *stack,
+                                                                const bool watched)
 {
     const int64_t into = stack->into;
     vec rate = vec_set(stack_factor(stack));
@@ -247,11 +274,15 @@ static void wide_backward(struct stack *stack)
                 float *back = layer->back + o * layer->stride_back + v; /* [VEC_LANES] */
                 vec_store(back, vec_fnma(vec_set(d[o]), vec_load(x + v), vec_load(back)));
             }
+        if (watched)
+            stack_mark(stack, watched, stack->backward[l]);
     }
     stack_end_step(stack);
+    if (watched)
+        stack_mark_end(stack);
 }
 
-static void wide_store(const struct stack *stack, int32_t row)
+static inline __attribute__((always_inline)) void wide_store(const struct stack *stack, int32_t row)
 {
     const struct stack_layer *last = &stack->layer[stack->layers - 1];
     float *to = stack_row(stack->bound_y, row, last->out);
@@ -261,32 +292,55 @@ static void wide_store(const struct stack *stack, int32_t row)
         memcpy(to, last->y, (size_t)last->out * sizeof *to);
 }
 
-static void steps_wide(struct stack *stack, int64_t steps)
+static inline __attribute__((always_inline)) void wide_steps(struct stack *stack, int64_t steps,
+                                                             const bool watched)
 {
     struct stack_walk walk = stack_begin(stack, steps);
     for (int64_t s = 0; s < steps; s++) {
         int32_t row = stack_next(&walk);
-        wide_forward(stack, row);
+        wide_forward(stack, row, watched);
         if (stack->bound_y && stack->bound_y->data)
             wide_store(stack, row);
+        if (watched && stack->bound_y)
+            stack_mark(stack, watched, stack->dense->store_y);
         if (stack->loss != OP_COUNT)
             wide_loss(stack, row);
+        if (watched && stack->loss != OP_COUNT)
+            stack_mark(stack, watched, stack->dense->loss);
         if (stack->trains)
-            wide_backward(stack);
+            wide_backward(stack, watched);
     }
 }
 
-const struct stack_kernels ISA(stack_kernels) = {VEC_LANES, steps_narrow, steps_wide,
-                                                 ISA(stack_batch)};
+static void steps_wide(struct stack *stack, int64_t steps)
+{
+    wide_steps(stack, steps, false);
+}
+
+static void watch_wide(struct stack *stack, int64_t steps)
+{
+    wide_steps(stack, steps, true);
+}
+
+const struct stack_kernels ISA(stack_kernels) = {VEC_LANES,
+                                                 steps_narrow,
+                                                 steps_wide,
+                                                 ISA(stack_batch),
+                                                 watch_narrow,
+                                                 watch_wide,
+                                                 ISA(stack_batch_watched)};
+
+static const char name[] = "stack_f32_" ISA_NAME;
 
 static void prepare(void *state, const struct program *program, const struct call *calls,
                     const struct kernel *const *kernels)
 {
     stack_prepare(state, program, calls, kernels, &ISA(stack_kernels), &ISA_LEAST(stack_kernels));
+    ((struct stack *)state)->name = name;
 }
 
 const struct whole ISA(stack) = {
-    .name = "stack_f32_" ISA_NAME,
+    .name = name,
     .why = "the whole network is small: one kernel runs all ops of a step",
     .supports = stack_supports,
     .bytes = stack_bytes,

@@ -13,6 +13,6 @@ static inline vec slope(enum activation activation, vec y, vec d)
     return vec_mul(d, vec_slope((int32_t)activation, y, 0));
 }
 
-stack_steps ISA(stack_batch);
+stack_steps ISA(stack_batch), ISA(stack_batch_watched);
 
 #endif
