@@ -41,8 +41,25 @@ struct comm_transfer {
 };
 
 enum {
-    COMM_ABI = 1,
+    COMM_ABI = 2,
     COMM_PIECE = 1 << 30 /* bytes; a longer message is moved in several pieces */
+};
+
+/* Threads, as the ranks of a transport have them: a second one of a rank, and a bell, which is a
+ * lock and what it guards has changed. */
+struct crew_bell;
+struct crew_thread;
+struct comm_crew {
+    enum status (*open_bell)(struct comm *comm, struct crew_bell **out);
+    void (*close_bell)(struct crew_bell *bell);
+    void (*lock)(struct crew_bell *bell);
+    void (*unlock)(struct crew_bell *bell);
+    void (*wait)(struct crew_bell *bell); /* with the lock held, until it was rung */
+    void (*ring)(struct crew_bell *bell);
+    enum status (*start)(struct comm *comm, void *(*main)(void *), void *argument,
+                         struct crew_thread **out);
+    void (*join)(struct crew_thread *thread);
+    uint64_t (*now_ns)(void);
 };
 
 /* A transport. Its functions never wait but for `rest`. */
@@ -71,6 +88,7 @@ struct comm_transport {
     /* Tells the others that this rank failed, and why. NULL: they find out. */
     void (*abandon)(struct comm *comm, const char *why);
     void (*close)(struct comm *comm);
+    const struct comm_crew *crew; /* NULL: threads of the system, and its clock */
 };
 
 /* Can every rank read the others' memory? Found out when it is first of use. */

@@ -17,4 +17,11 @@ void comm_add(enum dtype dtype, void *to, const void *from, size_t bytes);
 /* A received piece: copied, or added, to where it belongs. */
 void comm_apply(struct comm_transfer *transfer, const void *piece, size_t bytes);
 
+/* The threads of the system. */
+extern const struct comm_crew comm_threads_crew;
+static inline const struct comm_crew *comm_crew(const struct comm *comm)
+{
+    return comm->transport->crew ? comm->transport->crew : &comm_threads_crew;
+}
+
 #endif

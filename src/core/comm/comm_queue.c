@@ -1,11 +1,9 @@
 /* comm_queue.c: a thread that carries out all-reduces in the order in which they were started. A
  * failure ends the thread's work; every wait from then on says why. */
-#include "core/comm.h"
+#include "core/comm/comm_inside.h"
 
-#include "base/clock.h"
 #include "base/memory.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -19,9 +17,9 @@ struct range {
 
 struct comm_queue {
     struct comm *comm;
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
+    const struct comm_crew *crew;
+    struct crew_thread *thread;
+    struct crew_bell *bell;
     struct range ranges[QUEUE_MOST];
     uint64_t started, done;
     bool stop;
@@ -34,7 +32,7 @@ struct comm_queue {
 static bool next_range(struct comm_queue *queue, struct range *out)
 {
     while (queue->started == queue->done && !queue->stop)
-        pthread_cond_wait(&queue->changed, &queue->lock);
+        queue->crew->wait(queue->bell);
     *out = queue->ranges[queue->done % QUEUE_MOST];
     return queue->started != queue->done;
 }
@@ -43,22 +41,22 @@ static void *queue_main(void *argument)
 {
     struct comm_queue *queue = argument;
     struct range range;
-    pthread_mutex_lock(&queue->lock);
+    queue->crew->lock(queue->bell);
     while (next_range(queue, &range)) {
-        pthread_mutex_unlock(&queue->lock);
-        const uint64_t begun = clock_ns();
+        queue->crew->unlock(queue->bell);
+        const uint64_t begun = queue->crew->now_ns();
         const enum status status =
             comm_all_reduce(queue->comm, range.data, range.count, range.dtype);
-        atomic_fetch_add(&queue->busy_ns, clock_ns() - begun);
-        pthread_mutex_lock(&queue->lock);
+        atomic_fetch_add(&queue->busy_ns, queue->crew->now_ns() - begun);
+        queue->crew->lock(queue->bell);
         if (status != STATUS_OK && !queue->failed) {
             queue->failed = status;
             snprintf(queue->why, sizeof queue->why, "%s", status_message());
         }
         queue->done++;
-        pthread_cond_broadcast(&queue->changed);
+        queue->crew->ring(queue->bell);
     }
-    pthread_mutex_unlock(&queue->lock);
+    queue->crew->unlock(queue->bell);
     return NULL;
 }
 
@@ -68,18 +66,14 @@ enum status comm_queue_open(struct comm *comm, struct comm_queue **out)
     enum status status;
     NEED(queue = mem_alloc(sizeof *queue));
     TRY_OR(free_queue, comm_group(comm, NULL, 0, &queue->comm));
-    pthread_mutex_init(&queue->lock, NULL);
-    pthread_cond_init(&queue->changed, NULL);
-    if (pthread_create(&queue->thread, NULL, queue_main, queue) != 0) {
-        status = status_fail(STATUS_IO, __FILE__, __LINE__,
-                             "no thread for communication: the system allows no more");
-        goto close_comm;
-    }
+    queue->crew = comm_crew(comm);
+    TRY_OR(close_comm, queue->crew->open_bell(queue->comm, &queue->bell));
+    TRY_OR(close_bell, queue->crew->start(queue->comm, queue_main, queue, &queue->thread));
     *out = queue;
     return STATUS_OK;
+close_bell:
+    queue->crew->close_bell(queue->bell);
 close_comm:
-    pthread_cond_destroy(&queue->changed);
-    pthread_mutex_destroy(&queue->lock);
     comm_close(queue->comm);
 free_queue:
     mem_free(queue);
@@ -95,24 +89,24 @@ static enum status queue_status(struct comm_queue *queue)
 enum status comm_start(struct comm_queue *queue, void *data, size_t count, enum dtype dtype,
                        uint64_t *ticket)
 {
-    pthread_mutex_lock(&queue->lock);
+    queue->crew->lock(queue->bell);
     while (queue->started - queue->done == QUEUE_MOST)
-        pthread_cond_wait(&queue->changed, &queue->lock);
+        queue->crew->wait(queue->bell);
     queue->ranges[queue->started % QUEUE_MOST] = (struct range){data, count, dtype};
     *ticket = ++queue->started;
-    pthread_cond_broadcast(&queue->changed);
+    queue->crew->ring(queue->bell);
     enum status status = queue_status(queue);
-    pthread_mutex_unlock(&queue->lock);
+    queue->crew->unlock(queue->bell);
     return status;
 }
 
 enum status comm_wait(struct comm_queue *queue, uint64_t ticket)
 {
-    pthread_mutex_lock(&queue->lock);
+    queue->crew->lock(queue->bell);
     while (queue->done < ticket)
-        pthread_cond_wait(&queue->changed, &queue->lock);
+        queue->crew->wait(queue->bell);
     enum status status = queue_status(queue);
-    pthread_mutex_unlock(&queue->lock);
+    queue->crew->unlock(queue->bell);
     return status;
 }
 
@@ -125,13 +119,12 @@ void comm_queue_close(struct comm_queue *queue)
 {
     if (!queue)
         return;
-    pthread_mutex_lock(&queue->lock);
+    queue->crew->lock(queue->bell);
     queue->stop = true;
-    pthread_cond_broadcast(&queue->changed);
-    pthread_mutex_unlock(&queue->lock);
-    pthread_join(queue->thread, NULL);
-    pthread_cond_destroy(&queue->changed);
-    pthread_mutex_destroy(&queue->lock);
+    queue->crew->ring(queue->bell);
+    queue->crew->unlock(queue->bell);
+    queue->crew->join(queue->thread);
+    queue->crew->close_bell(queue->bell);
     comm_close(queue->comm);
     mem_free(queue);
 }

@@ -15,25 +15,32 @@
 
 enum { SEGMENTS = 8, MOST_LEVELS = 32, TILE = 64 * 1024 };
 
-enum { COMM_SMALL = 16384 }; /* up to here latency counts alone */
+enum { COMM_SMALL = 16384, COMM_MEDIUM = 65536 };
 
-/* The way by size: the first row that fits. */
+/* The way by size: the first row that fits. A ring of many ranks sends small pieces often. Halving
+ * sends as much as a ring between 2^k ranks, and more between others. */
 static const struct {
-    bool common; /* ranks can read each other's memory */
-    size_t most_bytes;
+    bool common;       /* ranks can read each other's memory */
+    bool powers;       /* holds for 2^k ranks alone */
+    size_t most_bytes; /* of the sum … */
+    size_t most_piece; /* … or of its part for each rank, which a ring sends at once */
     enum comm_algorithm algorithm;
 } ways[] = {
-    {true, COMM_SMALL, COMM_HALVING},
-    {true, SIZE_MAX, COMM_DIRECT},
-    {false, 65536, COMM_HALVING},
-    {false, SIZE_MAX, COMM_RING},
+    {true, false, COMM_SMALL, 0, COMM_HALVING},
+    {true, false, SIZE_MAX, 0, COMM_DIRECT},
+    {false, true, COMM_MEDIUM, COMM_MEDIUM, COMM_HALVING},
+    {false, false, COMM_MEDIUM, COMM_SMALL, COMM_HALVING},
+    {false, false, SIZE_MAX, 0, COMM_RING},
 };
 
 enum comm_algorithm comm_choose(const struct comm *comm, size_t bytes)
 {
     const bool common = comm->common == COMM_COMMON_YES;
+    const bool power = (comm->size & (comm->size - 1)) == 0;
+    const size_t piece = bytes / (size_t)comm->size;
     for (size_t i = 0;; i++)
-        if (ways[i].common == common && bytes <= ways[i].most_bytes)
+        if (ways[i].common == common && (power || !ways[i].powers) &&
+            (bytes <= ways[i].most_bytes || piece <= ways[i].most_piece))
             return ways[i].algorithm;
 }
 
