@@ -45,9 +45,20 @@ bool launcher_found(struct launcher *out)
     return false;
 }
 
+/* What a plugin is made of, and where Debian has it. */
+static const struct {
+    const char *library, *name, *packages;
+} kinds[] = {
+    {"openmpi", "Open MPI", "openmpi-bin libopenmpi-dev"},
+    {"mpich", "MPICH", "mpich libmpich-dev"},
+    {"simgrid", "SimGrid", "libsimgrid-dev"},
+};
+
 static enum status find_file(const char *folder, const char *library, char path[PATH_MAX])
 {
-    const bool open = strcmp(library, "openmpi") == 0;
+    size_t kind = 0;
+    while (strcmp(kinds[kind].library, library) != 0)
+        kind++;
     snprintf(path, PATH_MAX, "%s/comm_%s.so", folder, library);
     if (access(path, F_OK) == 0)
         return STATUS_OK;
@@ -56,8 +67,7 @@ static enum status find_file(const char *folder, const char *library, char path[
         return STATUS_OK;
     FAIL(STATUS_UNSUPPORTED,
          "found no comm_%s.so in %s: build prony where %s is installed (Debian: %s)", library,
-         folder, open ? "Open MPI" : "MPICH",
-         open ? "openmpi-bin libopenmpi-dev" : "mpich libmpich-dev");
+         folder, kinds[kind].name, kinds[kind].packages);
 }
 
 static enum status load(const char *folder, const char *library, int flags, void **handle,

@@ -1,12 +1,15 @@
 /* launcher.h: ranks that somebody else started: mpirun, mpiexec or srun.
  *
  * MPI is a plugin, comm_openmpi.so or comm_mpich.so: the two cannot be called alike. Which one is
- * meant follows from the variables that the launcher leaves in the environment. */
+ * meant follows from the variables that the launcher leaves in the environment. SimGrid is a plugin
+ * of the same kind, which nobody launches. */
 #ifndef PRONY_COMM_LAUNCHER_H
 #define PRONY_COMM_LAUNCHER_H
 
 #include "base/arena.h"
 #include "core/comm.h"
+
+struct simulator;
 
 struct launcher {
     const char *library; /* "openmpi" or "mpich" */
@@ -24,6 +27,7 @@ struct comm_plugin {
     const char *version;                             /* of MPI's headers: "Open MPI 4.1.4" */
     void (*share)(struct error *(*host_last)(void)); /* status_share of the plugin's copy */
     enum status (*open)(struct comm **out);          /* the world's end, once in a process */
+    const struct simulator *simulator;               /* of comm_simgrid.so (simulator.h), or NULL */
 };
 
 /* The plugin in `folder`, the executable's, or folder/../lib/prony. It stays loaded.

@@ -12,6 +12,7 @@ comm       core base
 data       base
 record     base
 train      nn data core base
+simulate   comm train nn core base
 library    train nn data comm core base backend/cpu
 estimate   core record base
 bench      library train estimate profile trace nn data record comm core base
