@@ -389,13 +389,23 @@ static enum status read_metrics(struct charting *charting)
     return STATUS_OK;
 }
 
+/* What was simulated is a series of its own, or not there. */
+static bool tells_origin(const struct charting *charting)
+{
+    for (size_t i = 0; i < charting->key_count; i++)
+        if (charting->keys[i] == AXIS_origin)
+            return true;
+    return false;
+}
+
 static enum status draw(struct charting *charting)
 {
     const struct store_query *query = charting->query;
     for (size_t i = 0; i < charting->key_count; i++)
         TRY(columns_ranks(charting->store, charting->keys[i], &charting->ranks[i]));
     TRY(read_metrics(charting));
-    TRY(select_ok(charting->store, charting->arena, query->where, &charting->selection));
+    TRY(select_ok(charting->store, charting->arena, query->where, tells_origin(charting),
+                  &charting->selection));
     charting->chart->left_out = "";
     if (query->fair)
         TRY(leave_out(charting));

@@ -48,7 +48,7 @@ static enum status select_side(struct comparing *comparing, struct store_where o
     struct store_where where;
     size_t kept = 0;
     TRY(join(comparing->arena, comparing->question->where, own, &where));
-    TRY(select_ok(comparing->store, comparing->arena, where, out));
+    TRY(select_ok(comparing->store, comparing->arena, where, false, out));
     for (size_t i = 0; i < out->count; i++) {
         const uint32_t row = out->rows[i];
         const bool handicapped = is_handicapped(&comparing->store->columns, row);

@@ -66,9 +66,10 @@ struct selection {
 };
 enum status select_rows(struct store *store, struct arena *arena, struct store_where where,
                         struct selection *out);
-/* The same, of results that are ok. */
+/* The same, of results that are ok and were measured: those that were simulated are there where the
+ * filters name the axis `origin`, or with `simulated`. */
 enum status select_ok(struct store *store, struct arena *arena, struct store_where where,
-                      struct selection *out);
+                      bool simulated, struct selection *out);
 
 /* Is the row's result one to conclude nothing from (record.h: handicap)? */
 bool is_handicapped(const struct columns *columns, uint32_t row);

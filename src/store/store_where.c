@@ -156,15 +156,18 @@ enum status select_rows(struct store *store, struct arena *arena, struct store_w
 }
 
 enum status select_ok(struct store *store, struct arena *arena, struct store_where where,
-                      struct selection *out)
+                      bool simulated, struct selection *out)
 {
     const struct column *status = &store->columns.keys[KEY_STATUS];
+    const struct column *origin = &store->columns.keys[AXIS_origin];
+    const bool any = simulated || store_where_has(where, axes[AXIS_origin].key, NULL);
     uint32_t ok = words_find(&status->words, "ok");
     size_t kept = 0;
     TRY(select_rows(store, arena, where, out));
     for (size_t at = 0; at < out->count; at++) {
-        out->rows[kept] = out->rows[at];
-        kept += status->codes[out->rows[at]] == ok;
+        const uint32_t row = out->rows[at];
+        out->rows[kept] = row;
+        kept += status->codes[row] == ok && (any || origin->codes[row] == 0);
     }
     out->count = kept;
     return STATUS_OK;

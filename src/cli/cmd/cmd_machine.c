@@ -131,8 +131,8 @@ static enum status find_meters(struct arena *arena, struct abilities *out)
 /* By what workers talk to each other. */
 static enum status find_transports(const char *folder, struct arena *arena, struct abilities *out)
 {
-    static const char *const libraries[] = {"openmpi", "mpich"};
-    NEED(out->list = arena_array(arena, 4, sizeof *out->list));
+    static const char *const libraries[] = {"openmpi", "mpich", "simgrid"};
+    NEED(out->list = arena_array(arena, 5, sizeof *out->list));
     out->list[out->count++] = (struct ability){"threads", "workers of one process", NULL};
     out->list[out->count++] = (struct ability){"shm", "processes of this machine", NULL};
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
