@@ -82,6 +82,52 @@ expect no_rows_are_told 2 "none.csv" "$prony" quantise iris.safetensors none.csv
 [ ! -e n8.safetensors ]
 report nothing_is_written $? "$(ls)"
 
+# Planted traps: found, and told. `plant FILE OUT CODE` changes a file's tensors t: name -> list.
+plant() {
+    python3 - "$1" "$2" "$3" <<'END'
+import json, struct, sys
+path, out, code = sys.argv[1:]
+data = open(path, "rb").read()
+length = int.from_bytes(data[:8], "little")
+header, body = json.loads(data[8 : 8 + length]), bytearray(data[8 + length :])
+places = {name: about["data_offsets"] for name, about in header.items() if name != "__metadata__"}
+floats = {name for name in places if header[name]["dtype"] == "F32"}
+t = {name: list(struct.unpack(f"<{(places[name][1] - places[name][0]) // 4}f", body[slice(*places[name])]))
+     for name in floats}
+exec(code)
+for name in floats:
+    body[slice(*places[name])] = struct.pack(f"<{len(t[name])}f", *t[name])
+open(out, "wb").write(data[: 8 + length] + bytes(body))
+END
+}
+# channel 4 of what dense2 reads is 1,000 times as large, and its weights as much smaller: the same answers
+plant digits.safetensors outlier.safetensors '
+t["dense1.weight"] = [w * (1000 if i % 16 == 3 else 1) for i, w in enumerate(t["dense1.weight"])]
+t["dense1.bias"] = [b * (1000 if i % 16 == 3 else 1) for i, b in enumerate(t["dense1.bias"])]
+t["dense2.weight"] = [w / (1000 if i // 10 == 3 else 1) for i, w in enumerate(t["dense2.weight"])]'
+expect an_outlier_is_told 0 "channel 4 of its input is" \
+    "$prony" quantise outlier.safetensors digits --ranges minmax --out o8.safetensors
+# sums that leave what a float holds
+plant digits.safetensors infinite.safetensors '
+t["dense1.weight"] = [w * 1e38 for w in t["dense1.weight"]]'
+expect ranges_from_infinity_are_refused 1 "infinite or none" \
+    "$prony" quantise infinite.safetensors digits --out n8.safetensors
+plant digits.safetensors nan.safetensors 't["dense1.weight"][5] = float("nan")'
+expect ranges_from_nan_are_refused 1 "no numbers" \
+    "$prony" quantise nan.safetensors digits --out n8.safetensors
+# every other row, which ranges do not come from, is 50 times as large
+awk -F, -v OFS=, '{ if (NR % 2 == 0) for (i = 1; i < NF; i++) $i *= 50; print }' \
+    "$OLDPWD/datasets/digits.csv" | head -1792 >wide.csv
+expect narrow_ranges_are_told 0 "ranges are too narrow" \
+    "$prony" quantise digits.safetensors wide.csv --rows 896 --out w8.safetensors
+expect and_of_which_layer 0 "of its results beyond the range" \
+    "$prony" quantise digits.safetensors wide.csv --rows 896 --out w8.safetensors
+: >empty.csv
+expect an_empty_set_is_told 2 "found nothing" \
+    "$prony" quantise digits.safetensors empty.csv --out n8.safetensors
+[ ! -e n8.safetensors ]
+report traps_leave_no_file $? "$(ls)"
+
 # What it refuses.
 expect another_range 2 "expected mse, minmax or percentile" \
     "$prony" quantise iris.safetensors iris --ranges best --out x
