@@ -370,6 +370,8 @@ ON_BACKENDS(steps_of_wide_networks_agree_on_a_gpu)
     static const struct row wide[] = {
         {"large", 3, LOSS_MSE, 0, NULL},
         {"large", 10, LOSS_MSE, 0, NULL},
+        {"large", 14, LOSS_MSE, 0, NULL},
+        {"mlp:20-516-652-516-3:sigmoid", 13, LOSS_MSE, 0, NULL},
         {"mlp:6000-1000-3:sigmoid", 2, LOSS_CROSS_ENTROPY, 3, NULL},
     };
     compare_on_a_gpu(rig, "ref", 3, wide, sizeof wide / sizeof *wide, 0.01, true);
@@ -380,7 +382,7 @@ ON_BACKENDS(steps_of_wide_networks_agree_on_a_gpu)
 ON_BACKENDS(steps_of_a_handful_of_samples_agree_on_a_gpu)
 {
     static const struct row some[] = {
-        {"mlp:20-516-652-516-3:sigmoid", 13, LOSS_MSE, 0, NULL},
+        {"mlp:20-516-652-516-3:sigmoid", 17, LOSS_MSE, 0, NULL},
         {"mlp:20-516-652-516-3:tanh", 27, LOSS_MSE, 0, NULL},
     };
     compare_on_a_gpu(rig, "ref", 3, some, sizeof some / sizeof *some, 0.05, false);
