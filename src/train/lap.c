@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "core/pass/fuse.h"
 #include "core/pass/split_data.h"
+#include "train/workers/average.h"
 #include "train/workers/lap_split.h"
 
 static void replace(struct program **program, struct program *by)
@@ -76,7 +77,13 @@ static enum status compile_leg(struct lap *lap, struct leg *leg, const struct en
         return lap_split_compile(lap, leg, network, params, options);
     each.batch = (int32_t)leg->batch;
     TRY(recipe_compile(network, params, &each, step));
-    if (shares_samples(lap))
+    if (shares_samples(lap) && lap->sharing.average && rbm_chains(network, params) >= 0)
+        FAIL(
+            STATUS_INPUT,
+            "%s: found chains of samples, which have no mean, expected a recipe without: leave out "
+            "--average-every",
+            network->name);
+    if (shares_samples(lap) && !lap->sharing.average)
         TRY(split_step(step, leg, lap->sharing.sync_norm));
     TRY(fuse_step(step, engine));
     return engine_check_memory(engine->backend, step->programs, step->count, params, 0);
@@ -101,6 +108,7 @@ enum status lap_compile(struct lap *lap, const struct engine *engine, const stru
     int64_t whole = rows / batch, rest = rows % batch;
     const int64_t batches[LAP_LEGS] = {batch, rest};
     lap->rows = rows;
+    lap->params = params;
     lap->steps = whole + (rest > 0);
     lap->legs[0].to = lap->legs[1].from = whole;
     lap->legs[1].to = lap->steps;
@@ -315,20 +323,51 @@ static enum status run_leg(const struct backend *backend, const struct leg *leg,
     return STATUS_OK;
 }
 
+/* Steps after which parameters are averaged, the last of the lap among them; 0: they are not. */
+static int64_t averaged_every(const struct lap *lap)
+{
+    return shares_samples(lap) ? lap->sharing.average : 0;
+}
+
+/* The first step from this one on before which the workers have the same parameters. */
+static int64_t next_mean(const struct lap *lap, int64_t step)
+{
+    const int64_t every = averaged_every(lap);
+    const int64_t next = every ? (step + every - 1) / every * every : step;
+    return next < lap->steps ? next : lap->steps;
+}
+
+/* Steps of a leg are done; where the mean is due, it is taken. */
+static enum status average(struct lap *lap, const struct leg *leg, int64_t steps)
+{
+    if (!averaged_every(lap))
+        return STATUS_OK;
+    lap->apart += steps * leg->counted;
+    lap->of += steps * leg->all;
+    if (next_mean(lap, lap->step) != lap->step)
+        return STATUS_OK;
+    const double share = (double)lap->apart / (double)lap->of;
+    lap->apart = lap->of = 0;
+    return average_workers(lap->sharing.comm, lap->engine, lap->params, &leg->step, share);
+}
+
 enum status lap_run(struct lap *lap, int64_t steps, struct score *score)
 {
     const struct backend *backend = lap->engine->backend;
     const int64_t first = lap->step;
-    const int64_t end = lap->steps - first < steps ? lap->steps : first + steps;
+    const int64_t end = next_mean(lap, lap->steps - first < steps ? lap->steps : first + steps);
     while (lap->step < end) {
         const struct leg *leg = &lap->legs[lap->step >= lap->legs[1].from];
         if (lap->step >= lap->fetched || lap->fetches != lap->data.dataset->fetches)
             TRY(fetch(lap));
+        const int64_t mean = averaged_every(lap) ? next_mean(lap, lap->step + 1) : end;
         int64_t to = leg->to < end ? leg->to : end;
+        to = mean < to ? mean : to;
         int64_t count = (lap->fetched < to ? lap->fetched : to) - lap->step;
         TRY(run_leg(backend, leg, count));
         sum_steps(lap, leg, lap->step, lap->step + count);
         lap->step += count;
+        TRY(average(lap, leg, count));
     }
     return score && end > first ? add_scores(lap, first, end, score) : STATUS_OK;
 }

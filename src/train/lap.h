@@ -34,6 +34,8 @@ struct lap {
     struct sharing sharing; /* by which workers, and how */
     struct engine split_engine; /* where the network is split: this worker's part of the parameters,
                                    on the same device */
+    struct params *params;      /* of its programs */
+    int64_t apart, of;          /* samples since parameters were averaged: this worker's, and all */
     int64_t rows, steps;        /* of a whole lap, by all workers */
     int64_t step;               /* steps done of the current lap */
     struct lap_data data;       /* of the current lap, and … */
@@ -92,8 +94,9 @@ enum status lap_prepare(struct lap *lap, const struct engine *engine, const stru
  * already done. The order and the data must live as long as the lap. */
 enum status lap_begin(struct lap *lap, const struct lap_data *data, const uint32_t *order,
                       int64_t step);
-/* Runs up to `steps` more, fetching the rows of streamed data as they are due, waits, and adds what
- * they gave to *score (which may be NULL). */
+/* Runs up to `steps` more (where parameters are averaged, on to where they are), fetching the rows
+ * of streamed data as they are due, waits, and adds what they gave to *score (which may be NULL).
+ */
 enum status lap_run(struct lap *lap, int64_t steps, struct score *score);
 void lap_close(struct lap *lap); /* before its engine; zeroed is fine */
 

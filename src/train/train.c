@@ -283,6 +283,7 @@ static enum status agree_on_training(const struct trainer *trainer)
     settings = agree_hash(settings, &course->epoch, sizeof course->epoch);
     settings = agree_hash(settings, &course->step, sizeof course->step);
     settings = agree_hash(settings, &sharing->parallelism, sizeof sharing->parallelism);
+    settings = agree_hash(settings, &sharing->average, sizeof sharing->average);
     settings = agree_hash(settings, &sharing->micros, sizeof sharing->micros);
     settings = agree_hash(settings, &sharing->schedule, sizeof sharing->schedule);
     settings = agree_hash(settings, &model->params.control, sizeof model->params.control);

@@ -16,6 +16,19 @@ says batch_norm_may_see_all 'test accuracy' "$prony" train lenet synthetic:64x78
     --workers 2 --sync-norm
 says other_recipes_too 'test loss' "$prony" train gan ring:200 --epochs 2 --workers 2
 
+# The mean of parameters after each step of sgd is that of gradients; after more it is something else,
+# which goes on bit for bit where it was saved.
+says as_one_by_means "$one" train --epochs 3 --workers 3 --average-every 1
+apart() { train --batch 24 --optimiser adam --workers 2 --average-every 5 --out "$@" >/dev/null; }
+apart "$folder/apart" --epochs 3
+apart "$folder/halved" --epochs 2
+"$prony" train mlp:64-32-10 digits --backend simd --threads 1 --workers 2 --average-every 5 --epochs 3 \
+    --resume "$folder/halved" --out "$folder/halved" >/dev/null
+cmp "$folder/apart" "$folder/halved"
+report means_go_on $? "the resumed training differs from the one that was not stopped"
+expect means_are_of_data 2 'prony: --average-every: found --parallelism model, expected data' \
+    "$prony" train small iris --workers 2 --parallelism model --average-every 2
+
 # The network itself may be split. A pipeline gives the bits of one worker with the same micro-batches,
 # also of the last, smaller batch of an epoch.
 deep() { "$prony" train mlp:64-32-24-16-10 digits --backend simd --threads 1 --epochs 3 --batch 20 "$@"; }

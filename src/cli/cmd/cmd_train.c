@@ -308,6 +308,10 @@ static void introduce_workers(const struct training *training)
                     pipeline_schedule_name(sharing->schedule));
     else
         text_printf(&line, "%s parallel", parallelism_name(sharing->parallelism));
+    if (sharing->average == 1)
+        text_add(&line, ", the mean of parameters after every step");
+    else if (sharing->average)
+        text_printf(&line, ", the mean of parameters every %d steps", sharing->average);
     prose_print(text_of(&line), 2);
     text_free(&line);
 }
@@ -546,6 +550,9 @@ static const struct arg rows[] = {
      "into which a pipeline cuts every batch (up to four for each worker)", ARG_FROM(1, 1e6)},
     {ARG_NAMED("pipeline", struct train_flags, pipeline), "NAME",
      "order of a pipeline's turns: 1f1b (the usual one), or gpipe: all forwards first"},
+    {ARG_NAMED("average-every", struct train_flags, average_every), "N",
+     "average the parameters of all workers every N steps, not their gradients in each",
+     ARG_FROM(1, 1e6)},
     {ARG_NAMED("sync-norm", struct train_flags, sync_norm), NULL,
      "let batch_norm see the batch of all workers, not each its own"},
     {ARG_NAMED("worker-patience", struct train_flags, worker_patience), "SECONDS",

@@ -46,8 +46,15 @@ static enum status read_sharing(struct train_flags *flags)
     TRY(sharing_read(flags->parallelism, flags->pipeline, flags->micro_batches, PARALLEL_DATA,
                      sharing));
     sharing->sync_norm = flags->sync_norm;
+    sharing->average = flags->average_every;
+    if (sharing->average && sharing->sync_norm)
+        FAIL(STATUS_INPUT,
+             "--sync-norm: found --average-every, expected none: workers learn apart");
     if (sharing->parallelism == PARALLEL_DATA)
         return STATUS_OK;
+    if (sharing->average)
+        FAIL(STATUS_INPUT, "--average-every: found --parallelism %s, expected data",
+             flags->parallelism);
     if (flags->sync_norm)
         FAIL(STATUS_INPUT,
              "--sync-norm: found --parallelism %s, expected data: others see more "
@@ -133,6 +140,8 @@ static void add_how(const struct train_flags *flags, struct text *out)
     add_flag(out, "pipeline", flags->pipeline);
     if (flags->micro_batches)
         text_printf(out, " --micro-batches %" PRId64, flags->micro_batches);
+    if (flags->average_every)
+        text_printf(out, " --average-every %d", flags->average_every);
     text_add(out, flags->sync_norm ? " --sync-norm" : "");
     add_flag(out, "precision", options->weight_bits ? "int8" : options->precision);
     if (options->weight_bits && options->weight_bits != 8)

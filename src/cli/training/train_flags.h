@@ -17,6 +17,7 @@ struct train_flags {
     int32_t workers;
     const char *parallelism, *pipeline;
     int64_t micro_batches;
+    int32_t average_every;
     struct sharing sharing; /* what these say; the comm is the worker's */
     bool shared_threads;    /* options.threads is each worker's share, not what was asked for */
     double worker_patience;

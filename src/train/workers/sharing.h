@@ -15,8 +15,10 @@ enum parallelism {
 struct sharing {
     struct comm *comm; /* to the workers; NULL: there is one */
     enum parallelism parallelism;
-    bool sync_norm; /* data: batch-norm sees the batch of all, not each its own samples */
-    int32_t micros; /* pipeline: micro-batches of a step; 0: as usual */
+    bool sync_norm;  /* data: batch-norm sees the batch of all, not each its own samples */
+    int32_t average; /* data: the mean of parameters every so many steps, in the place of that of
+                        gradients in each; 0: gradients */
+    int32_t micros;  /* pipeline: micro-batches of a step; 0: as usual */
     enum pipeline_schedule schedule; /* pipeline */
     struct traffic *traffic;         /* is added to by what is communicated; or NULL */
 };
