@@ -288,7 +288,7 @@ TEST(products_are_chosen_by_their_size)
     expect_kernel(TRAIN("large", 1024, "tf32"), "dense_tf32_cublaslt");
     expect_kernel(TRAIN("large", 1024, "tf32"), "dense_sgd_f32_few_outputs");
     expect_kernel(TRAIN("large", 150, "tf32"), "dense_tf32_split_k");
-    expect_kernel(TRAIN("large", 64, "tf32"), "dense_sgd_tf32_dgrad_update");
+    expect_kernel(TRAIN("large", 64, "tf32"), "dense_sgd_tf32_split_k");
     expect_kernel(TRAIN("fcn", 64, "fp32"), "dense_f32_cublaslt");
     expect_kernel(TRAIN("fcn", 16384, "bf16"), "dense_sgd_bf16_cublaslt");
     expect_kernel(TRAIN("fcn", 16384, "bf16"), "load_16bit_cuda");

@@ -29,11 +29,10 @@ workspace_function workspace_outer, workspace_sum_rows;
 takes_function takes_small_gemm;
 /* dense_blas.cu, dense_wgrad.cu: cuBLASLt, or in tf32 split-K products of ours */
 launch_function launch_dense_blas, launch_dense_t_blas, launch_outer_blas, launch_dense_sgd_blas;
-launch_function launch_layer_split_k, launch_dense_sgd_split_k, launch_dense_sgd_dgrad_update;
+launch_function launch_layer_split_k, launch_dense_sgd_split_k;
 workspace_function workspace_blas_f32, workspace_blas_tf32, workspace_blas_16bit;
 workspace_function workspace_split_k;
-takes_function takes_dgrad_update, takes_split_k, takes_blas, takes_blas_few_samples,
-    takes_without_blas;
+takes_function takes_split_k, takes_blas, takes_blas_few_samples, takes_without_blas;
 /* dense_skinny.cu: at most 32 samples */
 launch_function launch_layer_skinny, launch_dense_sgd_skinny;
 workspace_function workspace_skinny_16bit;

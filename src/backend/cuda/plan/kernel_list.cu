@@ -65,8 +65,6 @@
 #define WHY_SPLIT_K                                                                                \
     "few samples: cuBLASLt's tiles would leave multiprocessors idle, so the depth is cut "         \
     "among them"
-#define WHY_DGRAD_UPDATE                                                                           \
-    "few samples: dgrad and the update in one pass, so that each weight is read and written once"
 #define WHY_BLAS_FEW                                                                               \
     "too large for our kernels of small products: cuBLASLt is quicker, though so few "             \
     "samples do not fill its tiles"
@@ -176,9 +174,6 @@ static const struct kernel kernels[] = {
         workspace_split_k, WHY_SPLIT_K),
     ROW(dense_t, "dense_t_tf32_split_k", IN_TF32, KERNEL_PRODUCT, takes_split_k,
         launch_layer_split_k, workspace_split_k, WHY_SPLIT_K),
-    SGD_ROW("dense_sgd_tf32_dgrad_update", IN_TF32, KERNEL_PRODUCT | KERNEL_ROUNDS,
-            takes_dgrad_update, launch_dense_sgd_dgrad_update, workspace_split_k, workspace_split_k,
-            WHY_DGRAD_UPDATE),
     SGD_ROW("dense_sgd_tf32_split_k", IN_TF32, KERNEL_PRODUCT | KERNEL_ROUNDS, takes_split_k,
             launch_dense_sgd_split_k, workspace_split_k, workspace_split_k, WHY_SPLIT_K),
     BLAS_ROWS("f32", IN_FP32, takes_blas_few_samples, workspace_blas_f32, WHY_BLAS_FEW),

@@ -70,7 +70,7 @@ static void join_product(struct plan *plan, const struct choice *choice, const s
     if (plan->observer.level != OBSERVE_NOTHING || !follows_product(choice, op))
         return;
     launch_function *const above = choice->alone[op - 1 - choice->program->ops]->launch;
-    if ((above == launch_dense_sgd_split_k || above == launch_dense_sgd_dgrad_update) &&
+    if (above == launch_dense_sgd_split_k &&
         dense_blas_split_k(choice->device, choice->program, op - 1, &split_k)) {
         act_grad->pieces = split_k_pieces(&split_k, NULL);
         act_grad->pieces_at = take_bytes(plan, split_k_bytes(&split_k));
@@ -102,10 +102,10 @@ enum status activation_grad_reserve(struct plan *plan, const struct choice *choi
         act_grad->sums_at = take_bytes(plan, floats(act_grad->chunks * act_grad->width));
         act_grad->transposes = dense_blas_transposes(device, program, update);
         act_grad->step = dense_wgrad_step(act_grad->samples);
-        if (act_grad->transposes)
+        if (act_grad->transposes) {
             act_grad->transposed_at = take_bytes(plan, floats(act_grad->width * act_grad->step));
-        if (dense_blas_transposes_inputs(device, program, update))
             act_grad->inputs_at = take_bytes(plan, floats(inputs * act_grad->step));
+        }
         join_product(plan, choice, update - 1, act_grad);
         plan->act_grads[o - 1] = plan->act_grads[o] = act_grad;
     }

@@ -42,12 +42,10 @@ uint64_t dense_blas_twin_bytes(const struct program *program, const struct op *o
  */
 bool dense_blas_split_k(const struct device *device, const struct program *program,
                         const struct op *op, struct split_k *split_k);
-/* Does its update want the gradient of the outputs transposed? And the inputs, too? Then rows of
- * what is transposed are so many elements apart. */
+/* Does its update want the inputs and the gradient of the outputs transposed? Then rows of these
+ * are so many elements apart. */
 bool dense_blas_transposes(const struct device *device, const struct program *program,
                            const struct op *op);
-bool dense_blas_transposes_inputs(const struct device *device, const struct program *program,
-                                  const struct op *op);
 int64_t dense_wgrad_step(int64_t samples);
 
 /* dense_few_features.cu: are its outputs few (few_outputs.h)? Its inputs (few_inputs.h)? */

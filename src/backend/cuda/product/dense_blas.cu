@@ -8,31 +8,13 @@
 #include "backend/cuda/plan/kernel_families.h"
 #include "backend/cuda/plan/kernel_row.h"
 #include "backend/cuda/product/dense_blas.h"
-#include "backend/cuda/product/dgrad_update.h"
 #include "backend/cuda/product/skinny.h"
 #include "backend/cuda/product/small_gemm.h"
-
-/* Does one pass take it, once an activation gradient has left the gradient transposed? */
-static bool has_dgrad_update(const struct device *device, const struct program *program,
-                             const struct op *op)
-{
-    if (device->precision != PRECISION_TF32 || op->kind != OP_dense_sgd)
-        return false;
-    const struct split_k split_k = split_k_of(program, op);
-    return device->warpgroups && split_k_takes(&split_k) && dgrad_update_takes(&split_k);
-}
-
-bool dense_blas_transposes_inputs(const struct device *device, const struct program *program,
-                                  const struct op *op)
-{
-    return device->precision == PRECISION_TF32 && dense_wgrad_transposes(program, op);
-}
 
 bool dense_blas_transposes(const struct device *device, const struct program *program,
                            const struct op *op)
 {
-    return dense_blas_transposes_inputs(device, program, op) ||
-           has_dgrad_update(device, program, op);
+    return device->precision == PRECISION_TF32 && dense_wgrad_transposes(program, op);
 }
 
 uint64_t workspace_blas_f32(const struct program *program, const struct op *op)
@@ -146,18 +128,11 @@ bool dense_is_worth(const struct choice *choice)
 }
 
 /* … where the op before has left the gradient transposed */
-bool takes_dgrad_update(const struct choice *choice)
-{
-    return choice->before && (choice->before->traits & KERNEL_SUMS) && dense_is_worth(choice) &&
-           has_dgrad_update(choice->device, choice->program, choice->op);
-}
-
 bool takes_split_k(const struct choice *choice)
 {
     struct split_k split_k;
     return dense_is_worth(choice) &&
-           (dense_blas_split_k(choice->device, choice->program, choice->op, &split_k) ||
-            has_dgrad_update(choice->device, choice->program, choice->op));
+           dense_blas_split_k(choice->device, choice->program, choice->op, &split_k);
 }
 
 bool takes_blas(const struct choice *choice)

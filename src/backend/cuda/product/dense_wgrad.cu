@@ -5,7 +5,6 @@
 #include "backend/cuda/ops/transpose.h"
 #include "backend/cuda/product/activation_grad.h"
 #include "backend/cuda/product/dense_blas.h"
-#include "backend/cuda/product/dgrad_update.h"
 
 /* Where the factors of the gradient of weights lie transposed. */
 static float *transposed_inputs(const struct call *call, const struct room *room)
@@ -145,29 +144,6 @@ static void update_bias(const struct call *call, struct queue *queue)
             queue, call->act_grad->chunks, call_dim(call, AT_dense_sgd_w, 1),
             reduce_value{call->act_grad->sums},
             to_bias{call_reals(call, AT_dense_sgd_b_out), call_reals(call, AT_dense_sgd_rate)});
-}
-
-/* dx and the update of the weights in one pass. */
-void launch_dense_sgd_dgrad_update(const struct call *call, struct queue *queue)
-{
-    const struct room room = dense_workspace_of(call, queue, call->workspace);
-    float *pieces = call->below ? (float *)call->below->pieces.data : room.pieces;
-    const struct dgrad_update dgrad_update = {split_k_of(call->program, call->op),
-                                              call_has(call, AT_dense_sgd_dx),
-                                              call_reals(call, AT_dense_sgd_x),
-                                              call_reals(call, AT_dense_sgd_dy),
-                                              call->act_grad->transposed,
-                                              call->act_grad->step,
-                                              call_reals(call, AT_dense_sgd_rate),
-                                              call_reals(call, AT_dense_sgd_w_out),
-                                              pieces};
-    dgrad_update_pass(queue, &dgrad_update);
-    if (dgrad_update.down && !call->below)
-        split_k_finish(queue, &dgrad_update.split_k, pieces, NULL, ACTIVATION_NONE,
-                       call_reals(call, AT_dense_sgd_dx));
-    cudaStream_t stream = queue_fork(queue);
-    update_bias(call, queue);
-    queue_back(queue, stream);
 }
 
 /* Nothing waits for the update but what follows the step, so it is done on the side stream, unless
