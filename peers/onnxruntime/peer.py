@@ -17,7 +17,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..")]
 from onnx_feeds import Feeds, samples_first
 from onnx_graph import TYPES, Model
 from prony_peer import Unsupported, serve
-from watched import EVENTS_MOST, rows_of
+from watched import EVENTS_MOST, on_gpu, rows_of
 
 DATA = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
 MODULES = os.path.join(DATA, "prony", "onnxruntime", "node_modules")
@@ -30,8 +30,6 @@ class InPython:
         self.onnxruntime = onnxruntime
 
     def open(self, work, path, feeds, outputs, folder):
-        import numpy as np
-
         options = self.onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = work.threads or 1, 1
         options.add_session_config_entry("session.force_spinning_stop", "1")
@@ -41,17 +39,26 @@ class InPython:
             raise Unsupported(f"this onnxruntime has no {provider}")
         self.session = self.onnxruntime.InferenceSession(path, options, providers=[provider])
         self.opened = path, options, provider
-        where, self.bindings, self.calls = ("cuda", 0) if gpu else ("cpu", 0), [], feeds.calls
-        for feed in feeds.list:
+        self.where, self.calls = ("cuda", 0) if gpu else ("cpu", 0), feeds.calls
+        self.fed, self.names = feeds.list, outputs
+        self.bindings = self.bind()
+
+    def bind(self):
+        """What the session is fed with, and where its outputs go."""
+        import numpy as np
+
+        bindings, where = [], self.where
+        for feed in self.fed:
             binding = self.session.io_binding()
             for name, (code, shape, data) in feed.items():
                 if code == 16:
                     raise Unsupported(f"the input '{name:.80}' is bfloat16, which NumPy has not")
                 x = np.frombuffer(bytearray(data), TYPES[code][0]).reshape(shape)
                 binding.bind_ortvalue_input(name, self.onnxruntime.OrtValue.ortvalue_from_numpy(x, *where))
-            for name in outputs:
+            for name in self.names:
                 binding.bind_output(name, *where)
-            self.bindings.append(binding)
+            bindings.append(binding)
+        return bindings
 
     def run(self, first, count):
         run, bindings = self.session.run_with_iobinding, self.bindings
@@ -64,11 +71,12 @@ class InPython:
         path, options, provider = self.opened
         options.enable_profiling, options.profile_file_prefix = True, os.path.join(folder, "notes")
         options.optimized_model_filepath = os.path.join(folder, "changed.onnx")
-        own = self.session
+        own = self.session, self.bindings
         self.session = self.onnxruntime.InferenceSession(path, options, providers=[provider])
+        self.bindings = self.bind()
         self.run(0, count)
         self.session.end_profiling()
-        self.session = own
+        self.session, self.bindings = own
 
     def outputs(self):
         last = self.bindings[self.last : self.last + self.calls]
@@ -173,11 +181,11 @@ class Peer:
         return path, f"{outputs[0]:.40} of {every}"
 
     def profile(self, count):
-        if self.work.unit == "gpu":
-            raise Unsupported("on a GPU ONNX Runtime notes when a node is launched, not what it takes")
         with tempfile.TemporaryDirectory(prefix="prony-watch-", dir=self.folder.name) as folder:
             count = max(2, min(count, EVENTS_MOST // len(self.model.graph.nodes)))
             self.engine.watch(folder, count + 1)
+            if self.work.unit == "gpu":
+                raise Unsupported(on_gpu(folder))
             step_ns, rows = rows_of(self.work, self.model, folder, self.feeds.calls, "CPUExecutionProvider")
         return {"rows": rows, "iterations": count, "step_ns": step_ns,
                 "how": "its own profile, in whole microseconds, rounded down"}

@@ -156,3 +156,14 @@ def rows_of(work, original, folder, calls, wanted):
             row["note"] = "fell back to " + providers[node.name].replace("ExecutionProvider", "")
         rows.append(row)
     return middle(steps_of(runs, calls)), rows
+
+
+def on_gpu(folder):
+    """What can be told where launches are noted and no times: what runs on the CPU, and copies."""
+    changed = Model(os.path.join(folder, "changed.onnx")).graph
+    providers = read_events(glob.glob(os.path.join(folder, "notes*"))[0], [n.name for n in changed.nodes])[1]
+    back = sorted({n.op for n in changed.nodes if providers.get(n.name, "").startswith("CPU")})
+    count = sum(provider.startswith("CPU") for provider in providers.values())
+    copies = sum(n.op.startswith("Memcpy") for n in changed.nodes)
+    said = f"on a GPU ONNX Runtime notes launches, not times; {count} of {len(changed.nodes)} nodes fell back to the CPU"
+    return f"{said}{' (' + ', '.join(back)[:100] + ')' if back else ''}, with {copies} copies between the two"

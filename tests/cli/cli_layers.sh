@@ -6,11 +6,13 @@ PRONY_PEER_SEARCH=off # one of the settings is enough here
 export PRONY_PEER_SEARCH
 
 # layers NAME ARGUMENTS…: the object is sound, and the Python expression on stdin holds for it: `found`
-# is the object, `group(NAME, PART)` gives {framework: ns} of a group.
+# is the object, `group(NAME, PART)` gives {framework: ns} of a group. On a crowded machine a peer may be
+# taken for one that hides its time: then it is asked again.
 layers() {
-    name=$1
+    name=$1 tries=0
     shift
-    "$prony" profile "$@" --seconds 0.05 --json >"$folder/found.json" 2>"$folder/errors"
+    while "$prony" profile "$@" --seconds 0.05 --json >"$folder/found.json" 2>"$folder/errors"
+        grep -q 'times in a row' "$folder/found.json" && [ $((tries += 1)) -lt 4 ]; do :; done
     explanation=$(python3 tests/peers/layers.py "$folder/found.json" "$(cat)" 2>&1)
     report "$name" $? "$explanation $(head -c 2000 "$folder/errors" "$folder/found.json")"
 }
