@@ -267,7 +267,11 @@ static enum status take_span(struct gpu_reader *reader, const struct gpu_record 
                                                              .event = span->bytes,
                                                              .stream = span->place,
                                                              .device = span->device});
-    return add_span(reader, span);
+    const enum status status = add_span(reader, span);
+    if (status != STATUS_INPUT)
+        return status;
+    reader->seen->unreadable++; /* more threads or streams than a trace has room for */
+    return STATUS_OK;
 }
 
 /* ---- events, which have the time of their call ------------------------------------------------
