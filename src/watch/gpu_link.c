@@ -2,8 +2,10 @@
 #include "watch/gpu_link.h"
 
 #include "base/clock.h"
+#include "bench/meter/energy.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -77,7 +79,20 @@ static bool measure_both(const struct driver *driver, double *up, double *down)
     return done;
 }
 
-enum status gpu_link_measure(int gpu, double *up, double *down)
+/* While we are on the GPU ourselves: else NVML may number processes differently. */
+static double find_others(uint64_t since_us)
+{
+    const struct family none = {.count = 0};
+    struct gpu_meter meter;
+    struct gpu_company company;
+    if (gpu_meter_open(&meter) != STATUS_OK)
+        return (double)NAN;
+    gpu_meter_company(&meter, &none, since_us, &company);
+    gpu_meter_close(&meter);
+    return company.others > 0 ? company.busy : company.others == 0 ? 0 : (double)NAN;
+}
+
+enum status gpu_link_measure(int gpu, uint64_t since_us, struct gpu_link *link)
 {
     struct driver driver = {0};
     void *context = NULL;
@@ -85,7 +100,9 @@ enum status gpu_link_measure(int gpu, double *up, double *down)
     if (!driver_open(&driver) || driver.init(0) != 0 || driver.device_get(&device, gpu) != 0 ||
         driver.context_retain(&context, device) != 0)
         FAIL(STATUS_UNSUPPORTED, "CUDA's driver gives no access to GPU %d", gpu);
-    const bool done = driver.context_use(context) == 0 && measure_both(&driver, up, down);
+    const bool done =
+        driver.context_use(context) == 0 && measure_both(&driver, &link->up, &link->down);
+    link->others_busy = find_others(since_us);
     driver.context_use(NULL);
     driver.context_release(device);
     if (!done)

@@ -5,8 +5,17 @@
 
 #include "base/status.h"
 
-/* Bytes per second, measured with CUDA's driver, which is loaded for it: a second or less. `gpu` is
- * CUDA's number. STATUS_UNSUPPORTED where there is no driver, no such GPU, or no memory left. */
-enum status gpu_link_measure(int gpu, double *up, double *down);
+#include <stdint.h>
+
+/* Bytes per second, and who else is on the GPU. */
+struct gpu_link {
+    double up, down;
+    double others_busy; /* per cent: how much another process computed at most; NaN: not told */
+};
+
+/* Measured with CUDA's driver, which is loaded for it: a second or less. `gpu` is CUDA's number,
+ * `since_us` when others count from, in µs since 1970. STATUS_UNSUPPORTED where there is no driver,
+ * no such GPU, or no memory left. */
+enum status gpu_link_measure(int gpu, uint64_t since_us, struct gpu_link *link);
 
 #endif

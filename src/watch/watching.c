@@ -236,9 +236,12 @@ enum status watching_run(const struct watching_options *options, struct trace *t
     struct running_options started = options->program;
     const char **environment;
     struct look *look = NULL;
+    struct timespec now;
     enum status status;
 
-    *watched = (struct watched){0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    *watched =
+        (struct watched){.start_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000};
     TRY(make_folder(folder));
     allow_descriptors();
     NEED_OR(done, look = mem_alloc(sizeof *look));

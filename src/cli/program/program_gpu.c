@@ -105,16 +105,22 @@ static enum status add_ceilings(struct trace *trace)
 enum status program_gpu_facts(const struct watched *watched, struct trace *trace,
                               struct text *notes)
 {
-    double up, down;
+    static const double busy_least = 5; /* per cent */
+    struct gpu_link link;
     if (!watched->gpu.kernels)
         return STATUS_OK;
     if (getenv("CUDA_LAUNCH_BLOCKING"))
         text_add(notes, "CUDA_LAUNCH_BLOCKING is set: each launch waits for its kernel\n");
     TRY(add_ceilings(trace));
-    if (gpu_link_measure((int)watched->gpu.device, &up, &down) != STATUS_OK)
+    if (gpu_link_measure(watched->gpu.device, watched->start_us, &link) != STATUS_OK)
         return STATUS_OK; /* rules then take a usual rate, and say so */
-    TRY(add_fact(trace, "pinned_up", up));
-    return add_fact(trace, "pinned_down", down);
+    if (link.others_busy >= busy_least)
+        text_printf(notes,
+                    "another process computed on the GPU, for up to %.0f %% of the time: times of "
+                    "the GPU may be longer by it\n",
+                    link.others_busy);
+    TRY(add_fact(trace, "pinned_up", link.up));
+    return add_fact(trace, "pinned_down", link.down);
 }
 
 enum status program_gpu_text(const struct trace *trace, const struct advice *advice, int width,
