@@ -42,7 +42,7 @@ has shows_the_budget "$("$prony" profile --once -- "$python" tests/watch/stand_i
 # Both runs, and one more in which a call beats time: a step takes 9 ms, or more where others
 # keep the cores busy.
 has times_steps_unwatched "$("$prony" advise --json -- "$python" tests/watch/stand_in.py \
-    "$folder/libcupti.so.13" pageable 2>"$folder/errors" | sed 's/"step_ns":[0-9]\{7,8\},/9 ms or more,/')" \
+    "$folder/libcupti.so.13" pageable 2>"$folder/errors" | sed 's/"step_ns":[0-9]\{7,8\}[.,]/9 ms or more,/')" \
     '9 ms or more' '"unwatched":true'
 
 # Killed, forked, refused: what there is, and why there is no more.
