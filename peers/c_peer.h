@@ -1,5 +1,5 @@
-/* c_peer.h: what peers in C compute: a stack of dense layers. c_peer.py fills it and owns all memory.
- * A peer is a C file with the three functions declared here. */
+/* c_peer.h: what peers in C compute: a stack of dense layers. c_peer.py fills it and owns all
+ * memory. A peer is a C file with the three functions declared here. */
 #ifndef PRONY_C_PEER_H
 #define PRONY_C_PEER_H
 
@@ -15,6 +15,12 @@ struct layer {
     float *bias;   /* [outputs] */
     float *y, *dz; /* [batch, outputs] */
     float *dx;     /* [batch, inputs] */
+    /* In int8 weights are whole numbers as floats, and biases int32 in the place of floats: a sum
+     * of output o times units[o] is real. Inputs are u8, (x - x_zero) · x_scale; biases have the
+     * zero point in them. */
+    const float *units; /* [outputs] */
+    float x_scale;
+    int32_t x_zero;
 };
 
 struct network {
@@ -60,8 +66,8 @@ static inline void network_softmax(const struct network *network)
     }
 }
 
-/* Sets the loss, and the last layer's dz to its slopes by the outputs (by what is before the softmax,
- * where there is one). */
+/* Sets the loss, and the last layer's dz to its slopes by the outputs (by what is before the
+ * softmax, where there is one). */
 static inline void network_compare(struct network *network, int32_t batch)
 {
     const struct layer *last = &network->layers[network->layer_count - 1];

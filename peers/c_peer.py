@@ -4,11 +4,13 @@ cache, loaded with ctypes. The loop over iterations is in C as well."""
 import ctypes
 import glob
 import hashlib
+import math
 import os
 import shutil
 import subprocess
 import tempfile
 import time
+from array import array
 
 from prony_peer import Unsupported
 
@@ -21,8 +23,8 @@ ACTIVATIONS = {None: 0, "sigmoid": 1, "relu": 2}
 
 class Layer(ctypes.Structure):
     _fields_ = [(name, ctypes.c_int32) for name in ("inputs", "outputs", "activation")] + [
-        (name, FLOATS) for name in ("weight", "bias", "y", "dz", "dx")
-    ]
+        (name, FLOATS) for name in ("weight", "bias", "y", "dz", "dx", "units")
+    ] + [("x_scale", ctypes.c_float), ("x_zero", ctypes.c_int32)]
 
 
 class Network(ctypes.Structure):
@@ -135,6 +137,9 @@ class CPeer:
         for layer, (weight, bias, activation) in zip(layers, stack):
             (layer.inputs, layer.outputs), values = work.weights[weight]
             layer.activation = ACTIVATIONS[activation]
+            if work.precision == "int8":
+                values = array("f", values)
+                self.take_scales(layer, weight)
             layer.weight = self.floats(values)
             layer.bias = self.floats(work.weights[bias][1])
             layer.y = self.room(work.batch * layer.outputs)
@@ -156,6 +161,20 @@ class CPeer:
         refusal = self.code.network_open(ctypes.byref(network), self.library.encode())
         if refusal:
             raise Unsupported(refusal.decode())
+
+    def take_scales(self, layer, weight):
+        """In 8 bits: what a sum of each output stands for, and how the inputs are rounded."""
+        name, weights = weight.rsplit(".", 1)[0], self.work.weights
+        product = next((one for one in self.work.products if one["layer"] == name), None)
+        if product is None:
+            raise Unsupported(f"{name} stays in fp32, which this peer does not mix with int8")
+        if f"{name}.scale" in weights:
+            units = weights[f"{name}.scale"][1]
+        else:
+            pairs = zip(weights[f"{name}.multiplier"][1], weights[f"{name}.shift"][1])
+            units = array("f", [math.ldexp(by, -shift) * product["y_scale"] for by, shift in pairs])
+        layer.units = self.floats(units)
+        layer.x_scale, layer.x_zero = product["x_scale"], product["x_zero"]
 
     def room(self, count):
         """So many zeros of four bytes, at the start of a cache line."""

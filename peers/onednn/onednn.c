@@ -4,7 +4,8 @@
  * or [out][in], for three products share them.
  *
  * In bf16 weights and activations have that type, x is converted in each step, and the last layer's
- * outputs and the biases are floats. */
+ * outputs and the biases are floats. In int8 weights are s8 and activations u8, with prony's scales:
+ * sums are real before the activation, and rounded to the next layer's levels behind it. */
 #include "c_peer.h"
 
 #include <dnnl.h>
@@ -31,9 +32,10 @@ struct own {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     struct dense *layers;
-    dnnl_data_type_t type;  /* of weights, and of activations between layers */
-    struct product convert; /* bf16: the first layer's x from floats … */
-    dnnl_memory_t floats;   /* … which move from batch to batch */
+    dnnl_data_type_t type;    /* of activations between layers */
+    dnnl_data_type_t weights; /* of weights: the same, but of int8's */
+    struct product convert;   /* bf16, int8: the first layer's x from floats … */
+    dnnl_memory_t floats;     /* … which move from batch to batch */
 };
 
 static const char *refuse(dnnl_status_t status)
@@ -105,19 +107,27 @@ static const char *pack(struct own *own, const struct layer *layer, const dnnl_m
     return NULL;
 }
 
-/* In bf16 the first layer's x is converted; in fp32 it is where the batch lies. */
-static const char *open_first(struct own *own, const dnnl_memory_desc_t *x,
-                              const dnnl_memory_desc_t *floats)
+/* In bf16 and int8 the first layer's x is converted; in fp32 it is where the batch lies. */
+static const char *open_first(struct own *own, const struct layer *layer,
+                              const dnnl_memory_desc_t *x, const dnnl_memory_desc_t *floats)
 {
     struct dense *dense = &own->layers[0];
     dnnl_primitive_desc_t about;
+    dnnl_primitive_attr_t attr;
     if (own->type == dnnl_f32) {
         DO(dnnl_memory_create(&dense->x, x, own->engine, DNNL_MEMORY_NONE));
         return NULL;
     }
     DO(dnnl_memory_create(&dense->x, x, own->engine, DNNL_MEMORY_ALLOCATE));
     DO(dnnl_memory_create(&own->floats, floats, own->engine, DNNL_MEMORY_NONE));
-    DO(dnnl_reorder_primitive_desc_create(&about, floats, own->engine, x, own->engine, NULL));
+    DO(dnnl_primitive_attr_create(&attr));
+    if (own->type == dnnl_u8) {
+        const float steps = 1 / layer->x_scale;
+        DO(dnnl_primitive_attr_set_output_scales(attr, 1, 0, &steps));
+        DO(dnnl_primitive_attr_set_zero_points(attr, DNNL_ARG_DST, 1, 0, &layer->x_zero));
+    }
+    DO(dnnl_reorder_primitive_desc_create(&about, floats, own->engine, x, own->engine, attr));
+    dnnl_primitive_attr_destroy(attr);
     DO(dnnl_primitive_create(&own->convert.primitive, about));
     dnnl_primitive_desc_destroy(about);
     bind(&own->convert, DNNL_ARG_FROM, own->floats);
@@ -134,8 +144,9 @@ static const char *open_forward(struct network *network, struct own *own, int l,
     const int last = l == network->layer_count - 1;
     dnnl_memory_desc_t x = matrix_of(own->type, batch, in, dnnl_ab);
     dnnl_memory_desc_t y = matrix_of(last ? dnnl_f32 : own->type, batch, out, dnnl_ab);
-    dnnl_memory_desc_t bias = matrix(1, out, dnnl_ab);
-    dnnl_memory_desc_t weight = matrix_of(own->type, in, out, tag);
+    const int int8 = own->type == dnnl_u8;
+    dnnl_memory_desc_t bias = matrix_of(int8 ? dnnl_s32 : dnnl_f32, 1, out, dnnl_ab);
+    dnnl_memory_desc_t weight = matrix_of(own->weights, in, out, tag);
     const dnnl_memory_desc_t floats = matrix(batch, in, dnnl_ab);
     dnnl_primitive_attr_t attr;
     dnnl_post_ops_t after;
@@ -146,6 +157,11 @@ static const char *open_forward(struct network *network, struct own *own, int l,
         DO(dnnl_post_ops_append_eltwise(after, 1, dnnl_eltwise_logistic, 0, 0));
     else if (layer->activation == ACTIVATION_RELU)
         DO(dnnl_post_ops_append_eltwise(after, 1, dnnl_eltwise_relu, 0, 0));
+    if (int8)
+        DO(dnnl_primitive_attr_set_output_scales(attr, out, 1 << 1, layer->units));
+    if (int8 && !last)
+        DO(dnnl_post_ops_append_eltwise(after, 1, dnnl_eltwise_linear, 1 / layer[1].x_scale,
+                                        (float)layer[1].x_zero));
     DO(dnnl_primitive_attr_set_post_ops(attr, after));
     const char *refusal = make(own, &dense->forward, x, weight, &bias, y, attr, &weight);
     dnnl_post_ops_destroy(after);
@@ -156,7 +172,7 @@ static const char *open_forward(struct network *network, struct own *own, int l,
     DO(dnnl_memory_create(&dense->y, &y, own->engine, layer->y)); /* room for floats */
     if (l)
         dense->x = own->layers[l - 1].y;
-    else if ((refusal = open_first(own, &x, &floats)) != NULL)
+    else if ((refusal = open_first(own, layer, &x, &floats)) != NULL)
         return refusal;
     bind(&dense->forward, DNNL_ARG_SRC, dense->x);
     bind(&dense->forward, DNNL_ARG_WEIGHTS, dense->weight);
@@ -207,8 +223,8 @@ static const char *open_backward(struct network *network, struct own *own, int l
     return refusal;
 }
 
-/* `library` is not one: it is the setting of the weights, "any", "ab" or "ba", and " bf16" behind it
- * where the network is computed in that. */
+/* `library` is not one: it is the setting of the weights, "any", "ab" or "ba", and " bf16" or " int8" behind
+ * it where the network is computed in that. */
 const char *network_open(struct network *network, const char *library)
 {
     struct own *own = calloc(1, sizeof *own);
@@ -218,7 +234,11 @@ const char *network_open(struct network *network, const char *library)
     if (!own || !(own->layers = calloc((size_t)network->layer_count, sizeof *own->layers)))
         return "out of memory";
     network->own = own;
-    own->type = strstr(library, " bf16") ? dnnl_bf16 : dnnl_f32;
+    own->type = own->weights = strstr(library, " bf16") ? dnnl_bf16 : dnnl_f32;
+    if (strstr(library, " int8")) {
+        own->type = dnnl_u8;
+        own->weights = dnnl_s8;
+    }
     DO(dnnl_engine_create(&own->engine, dnnl_cpu, 0));
     DO(dnnl_stream_create(&own->stream, own->engine, dnnl_stream_default_flags));
     for (int l = 0; l < network->layer_count; l++) {

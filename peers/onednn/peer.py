@@ -17,7 +17,7 @@ TAGS = {"[in][out]": "ab", "[out][in]": "ba", "oneDNN's": "any"}
 
 class OneDnn(CPeer):
     libraries_to_link = ["-ldnnl"]
-    precisions = ["fp32", "bf16"]
+    precisions = ["fp32", "bf16", "int8"]
 
     def probe(self):
         library = ctypes.util.find_library("dnnl")
@@ -29,14 +29,15 @@ class OneDnn(CPeer):
         return report_onednn(("libdnnl",)), []
 
     def choices(self, work):
-        if work.precision == "bf16" and work.training:
-            raise Unsupported("this peer trains in fp32: oneDNN's bf16 is for its inference")
+        if work.precision != "fp32" and work.training:
+            raise Unsupported("this peer trains in fp32: oneDNN's bf16 and int8 are for its inference")
         layouts = LAYOUTS["weights"]
         return {"weights": layouts if work.training else ["oneDNN's"] + layouts}
 
     def use(self, settings):
         super().use(settings)
-        self.library = TAGS[settings["weights"]] + (" bf16" if self.work.precision == "bf16" else "")
+        precision = self.work.precision
+        self.library = TAGS[settings["weights"]] + ("" if precision == "fp32" else " " + precision)
 
 
 serve(OneDnn(os.path.join(HERE, "onednn.c")))

@@ -6,6 +6,7 @@
 #include "nn/layer.h"
 #include "nn/optimiser.h"
 #include "nn/reader.h"
+#include "train/model_export.h"
 
 #include <float.h>
 #include <math.h>
@@ -135,6 +136,29 @@ static enum status peer_check_network(const struct task *task)
     return STATUS_OK;
 }
 
+/* Of a network in 8 bits the scales of its products. */
+static enum status peer_products(const struct task *task, struct json_writer *writer)
+{
+    const struct compile_options options = {.batch = 1, .use = USE_INFERENCE};
+    struct arena arena = {0};
+    struct onnx_levels levels;
+    enum status status = export_levels(task->network, &options, &arena, &levels);
+    json_key(writer, "products");
+    json_array(writer);
+    for (int32_t i = 0; i < levels.product_count && status == STATUS_OK; i++) {
+        const struct onnx_product *product = &levels.products[i];
+        json_object(writer);
+        json_put_text(writer, "layer", product->layer);
+        json_put_real(writer, "x_scale", (double)product->x_scale);
+        json_put_int(writer, "x_zero", product->x_zero);
+        json_put_real(writer, "y_scale", (double)product->y_scale);
+        json_end(writer);
+    }
+    json_end(writer);
+    arena_free(&arena);
+    return status;
+}
+
 /* The network as prony knows it: its layers, weights and data. */
 static enum status peer_network(struct task *task, struct json_writer *writer)
 {
@@ -142,6 +166,8 @@ static enum status peer_network(struct task *task, struct json_writer *writer)
     TRY(peer_check_network(task));
     TRY(task_write_files(task));
     peer_layers(task->network, writer);
+    if (task->network->quantised)
+        TRY(peer_products(task, writer));
     json_put_text(writer, "loss", loss_name(network_loss(task->network, &options)));
     peer_optimiser(&task->optimiser, writer);
     json_put_text(writer, "weights", task->weights_path);
