@@ -14,6 +14,8 @@ expect keeps_a_trace 0 "kept as profile 1: prony guide --store $store shows it" 
     "$prony" profile $recorded/copy.pageable.trace.gz --store "$store"
 expect keeps_another 0 'kept as profile 2' "$prony" profile $recorded/copy.pinned.trace.gz --store "$store"
 expect keeps_a_network 0 'kept as profile 3' "$prony" profile small --batch 10 --seconds 0.05 --store "$store"
+expect says_how_to_ask_for_advice 0 '"advise":"prony advise small --phase training --batch 10 --backend ' \
+    "$prony" store show 3 --store "$store"
 expect keeps_in_the_users_store 0 'kept as profile' "$prony" profile --keep $recorded/loader.0.trace.gz
 "$prony" profile --json --store "$store" $recorded/item.every.trace.gz >"$folder/profile.json" 2>"$folder/errors"
 report says_it_beside_the_object "$(tail -n +2 "$folder/profile.json" | wc -l)" "$(cat "$folder/profile.json")"

@@ -66,22 +66,42 @@ static enum status print(const struct profile_flags *flags, const struct task *t
     return status;
 }
 
+/* The command that tries what would make this configuration faster. */
+static void add_advise(const struct profile_flags *flags, bool gpu, struct text *out)
+{
+    text_add(out, "prony advise ");
+    text_add_word(out, flags->network);
+    text_printf(out, " --phase %s --batch %lld --backend %s", flags->phase, (long long)flags->batch,
+                flags->backend);
+    if (!gpu)
+        text_printf(out, " --threads %lld", (long long)flags->threads);
+    if (flags->precision) {
+        text_add(out, " --precision ");
+        text_add_word(out, flags->precision);
+    }
+}
+
 static enum status keep(const struct cli *cli, const struct profile_flags *flags,
                         const struct task *task, const struct inside *inside)
 {
-    struct text title = {0};
+    struct text title = {0}, advise = {0};
     text_printf(&title, "%s, %s, batch %d, %s", task->network->name, flags->phase, task->batch,
                 flags->backend);
     if (!inside->watch.gpu)
         text_printf(&title, ", %lld thread%s", (long long)flags->threads,
                     flags->threads == 1 ? "" : "s");
+    add_advise(flags, inside->watch.gpu, &advise);
     enum status status = text_done(&title);
+    if (status == STATUS_OK)
+        status = text_done(&advise);
     if (status == STATUS_OK)
         status = profile_keep(&inside->trace, &(struct keep_wish){.store = flags->store,
                                                                   .title = text_of(&title),
                                                                   .command = cli->typed,
+                                                                  .advise = text_of(&advise),
                                                                   .here = true});
     text_free(&title);
+    text_free(&advise);
     return status;
 }
 

@@ -134,6 +134,8 @@ static enum status put_profile(struct json_writer *json, const struct trace *tra
     json_key(json, "profile");
     json_object(json);
     json_put_text(json, "command", wish->command);
+    if (wish->advise)
+        json_put_text(json, "advise", wish->advise);
     enum status status = traced_json_members(json, trace, &advice, wish->title);
     if (status == STATUS_OK)
         status = put_flame(json, trace);

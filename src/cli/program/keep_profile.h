@@ -10,7 +10,8 @@ struct keep_wish {
     const char *store;   /* a file; NULL: the user's */
     const char *title;   /* what was profiled */
     const char *command; /* that was run; NULL: not known */
-    bool here;           /* it ran on this machine, now */
+    const char *advise; /* the command that looks for what would be faster; NULL: the findings do */
+    bool here;          /* it ran on this machine, now */
 };
 
 /* Appends the record, without a newline. A trace of any size gives at most 3 MB. */

@@ -86,6 +86,7 @@ export interface Profile {
   title: string;
   at: string | null;
   command?: string | null;
+  advise?: string | null; // of a network: the command that tries what would be faster
   machine: JsonObject | null;
   gpu?: string | null;
   format?: string | null;

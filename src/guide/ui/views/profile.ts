@@ -219,7 +219,17 @@ function findingItem(profile: Profile, finding: ProfileFinding, asked: Asked): H
 }
 
 function findingsCard(profile: Profile, asked: Asked): HTMLElement {
-  const { findings, silent, bound } = profile;
+  const { findings, silent, bound, advise } = profile;
+  if (advise && findings.length === 0)
+    return card(
+      element("h2", {}, "How to make it faster"),
+      element(
+        "p",
+        { className: "lead", id: "findings" },
+        "prony tries other batches, threads, types and backends of this network, and says what they gain:",
+      ),
+      commandToCopy(advise),
+    );
   const none = silent
     ? `Nothing is advised: ${silent}.`
     : "The rules were asked, and found nothing worth more than 5 %.";
