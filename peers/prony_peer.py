@@ -72,7 +72,7 @@ class Work:
         self.optimiser = request["optimiser"]
         self.settings = request["settings"]  # of the optimiser: rate, momentum, …
         self.rate = self.settings["rate"]
-        self.products = request.get("products", [])  # int8: {"layer", "x_scale", "x_zero", "y_scale"}
+        self.products = request.get("products", [])  # int8: {"layer", "x_scale", "x_zero", "y_scale", "y_zero"}
         self.weights = read_safetensors(request["weights"])
         data = read_safetensors(request["data"])
         self.inputs, self.targets, self.labels = data["x"], data.get("target"), data.get("label")

@@ -200,15 +200,18 @@ class Shipped(TorchPeer):
 class Either:
     """An ONNX file is opened as it is for inference; else the network is built from prony's layers."""
 
-    packages, units, precisions = Shipped.packages, Shipped.units, Shipped.precisions
+    packages, units, precisions = Shipped.packages, Shipped.units, Shipped.precisions + ["int8"]
     backends, opens_onnx, chosen = Shipped.backends, True, None
 
     def prepare(self, work):
+        from integers import Integers
         from opened import Opened  # these need this file
         from shared import Shared, asked
 
         if asked(work.request) > 1:
             self.chosen = Shared()
+        elif work.precision == "int8":
+            self.chosen = Integers()
         else:
             self.chosen = Opened() if work.onnx and not work.training else Shipped()
         return self.chosen.prepare(work)

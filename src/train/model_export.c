@@ -161,8 +161,11 @@ static enum status find_levels(struct both *both, struct onnx_levels *out)
         const struct quantised *x = form_of(both, op_input(program, op, 0));
         const char *name = arena_text(both->arena, op->layer);
         NEED(name);
-        products[out->product_count++] = (struct onnx_product){
-            .layer = name, .x_scale = x->scale.scale, .x_zero = x->scale.zero, .y_scale = y.scale};
+        products[out->product_count++] = (struct onnx_product){.layer = name,
+                                                               .x_scale = x->scale.scale,
+                                                               .x_zero = x->scale.zero,
+                                                               .y_scale = y.scale,
+                                                               .y_zero = y.zero};
         if (form_of(both, tensor)->tensor < 0) /* in front of a table */
             TRY(add_level(both, out, writer_of(both, program_root(program, tensor)), &y));
     }

@@ -152,6 +152,7 @@ static enum status peer_products(const struct task *task, struct json_writer *wr
         json_put_real(writer, "x_scale", (double)product->x_scale);
         json_put_int(writer, "x_zero", product->x_zero);
         json_put_real(writer, "y_scale", (double)product->y_scale);
+        json_put_int(writer, "y_zero", product->y_zero);
         json_end(writer);
     }
     json_end(writer);

@@ -40,7 +40,7 @@ struct onnx_level {
 struct onnx_product {
     const char *layer;
     float x_scale, y_scale;
-    int32_t x_zero;
+    int32_t x_zero, y_zero;
 };
 struct onnx_levels {
     const struct onnx_level *levels;
