@@ -81,7 +81,7 @@ function linesBehindBoxes() {
 export const viewTests = {
   async every_view_is_sound_in_light_dark_and_on_a_phone({ open, picture }) {
     const views = await viewsOf(await open("/?view=explorer"));
-    assert.equal(views.length, 11);
+    assert.equal(views.length, 12);
     const pages = [
       ...views,
       { id: "view-network", path: "/?view=networks&model=lenet" },
