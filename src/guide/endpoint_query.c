@@ -85,6 +85,8 @@ static enum status read_scaling(struct call *call, struct store_query *query)
                                   .baseline = "first"};
     if (strcmp(over, "threads") && strcmp(over, "workers") && strcmp(over, "nodes"))
         return call_refuse(call, "over", over, "threads, workers or nodes");
+    if (strcmp(over, "threads")) /* what was simulated is there, as series of its own */
+        query->groups[query->group_count++] = axes[AXIS_origin].key;
     TRY(call_need_metric(call, "y", query->y));
     if (call->own[GROUP])
         TRY(read_groups(call, call->own[GROUP], query));

@@ -79,6 +79,10 @@ says those_who_ask_have_them '16' \
     "$prony" query --store "$folder/s.db" --x workers --y throughput --where 'model=large origin=simulated'
 
 says shows_what_limits 'link' "$prony" simulate large --workers 2,4
+says says_where_it_stops_paying 'Data parallelism does not pay: 2 workers bring 0.' \
+    "$prony" simulate large --workers 2,4
+says says_which_way_is_fastest 'Fastest: data from 2 workers on.' \
+    "$prony" simulate large --workers 2,4 --parallelism data,pipeline --platform ethernet-100g
 says a_point_that_cannot_be_has_its_reason 'found 64 stages, expected at most' \
     "$prony" simulate large --parallelism pipeline --workers 2,64
 exit $status

@@ -78,9 +78,11 @@ static enum status run_curves(struct simulated *simulated, const struct lists *l
 {
     for (int p = 0; p < lists->platform_count; p++) {
         TRY(simulated_platform(simulated, lists->platforms[p]));
-        for (int way = 0; way < lists->parallelism.count; way++)
-            for (int scaling = 0; scaling < lists->scaling.count; scaling++)
+        for (int scaling = 0; scaling < lists->scaling.count; scaling++) {
+            for (int way = 0; way < lists->parallelism.count; way++)
                 TRY(run_curve(simulated, lists, way, scaling));
+            TRY(simulated_tell(simulated));
+        }
     }
     return STATUS_OK;
 }

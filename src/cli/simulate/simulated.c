@@ -61,6 +61,7 @@ void simulated_begin(struct simulated *simulated)
     struct show_table *table = &simulated->table;
     *table = (struct show_table){.width = wrap_screen()};
     simulated->points = 0;
+    simulated->curve++;
     simulated->first_rate = 0;
     text_clear(&simulated->first_problem);
     text_printf(&table->title, "%s, training, simulated: %s, %s parallelism, %s scaling, batch %d",
@@ -109,6 +110,29 @@ static void add_reason(struct simulated *simulated, int32_t workers)
     show_table_row(&simulated->table, (const char *const[]){text, "", marked, "", "", "", "", ""});
     if (!simulated->first_problem.length)
         text_add(&simulated->first_problem, status_message());
+}
+
+static void remember(struct simulated *simulated, const struct verdict_point *point)
+{
+    if (simulated->known_count < SIMULATED_POINTS)
+        simulated->known[simulated->known_count++] = *point;
+}
+
+/* A curve begins with one worker, whether that was asked for or not. */
+static void remember_step(struct simulated *simulated, int32_t workers, int32_t batch,
+                          const struct simulate_result *result)
+{
+    struct verdict_point point = {.way = parallelism_name(simulated->sharing.parallelism),
+                                  .curve = simulated->curve,
+                                  .workers = 1,
+                                  .rate = simulated->first_rate,
+                                  .binds = "computing"};
+    if (simulated->points == 1 && workers > 1)
+        remember(simulated, &point);
+    point.workers = workers;
+    point.rate = batch / result->step_s;
+    point.binds = what_binds(simulated, workers, result);
+    remember(simulated, &point);
 }
 
 /* ---- records ---- */
@@ -222,6 +246,7 @@ enum status simulated_point(struct simulated *simulated, int32_t workers)
     simulated->points++;
     simulated->first_rate = rate_of_one(simulated);
     add_row(simulated, workers, (int32_t)batch, &result);
+    remember_step(simulated, workers, (int32_t)batch, &result);
     return write_record(simulated, workers, (int32_t)batch, &result);
 }
 
@@ -247,5 +272,19 @@ enum status simulated_end(struct simulated *simulated)
     text_free(&simulated->first_problem);
     text_free(&out);
     text_free(&about);
+    return status;
+}
+
+enum status simulated_tell(struct simulated *simulated)
+{
+    struct text out = {0};
+    verdict_tell(simulated->known, simulated->known_count, &out);
+    simulated->known_count = 0;
+    if (out.length)
+        text_add_char(&out, '\n');
+    enum status status = text_done(&out);
+    if (status == STATUS_OK && simulated->tables)
+        fputs(text_of(&out), stdout);
+    text_free(&out);
     return status;
 }

@@ -23,6 +23,7 @@
 #include <string.h>
 
 enum {
+    WINDOW = 8,        /* messages that a rank has sent and the network may still carry */
     MOST_PENDING = 64, /* flows that a rank waits for at once */
     MANY_RANKS = 1000, /* with more, stacks have no guard pages: the kernel allows 65530 maps */
     NAME = 48,         /* of a mailbox or an actor */
@@ -51,6 +52,16 @@ struct sim_end {
     struct found found[FOUND];
 };
 
+/* An actor: a rank, or its second thread. What it sent is its own: SimGrid gives up what an actor
+ * that ends has not waited for. */
+struct crew_thread;
+struct self {
+    struct sim_end *end;
+    struct crew_thread *thread;
+    sg_comm_t sent[WINDOW]; /* sends under way, the oldest at `oldest` */
+    int oldest, sent_count;
+};
+
 static int world_rank(const struct comm *comm, int rank)
 {
     const struct sim_end *end = (const struct sim_end *)comm;
@@ -72,13 +83,23 @@ static sg_mailbox_t mailbox_of(struct sim_end *end, int peer, bool sending)
     return found->box;
 }
 
-/* A send is the network's as soon as it was begun. What it carries is its size, + 1. */
+static void end_oldest(struct self *self)
+{
+    sg_comm_wait(self->sent[self->oldest]);
+    self->oldest = (self->oldest + 1) % WINDOW;
+    self->sent_count--;
+}
+
+/* A send is the network's as soon as it was begun, up to a window of them. What it carries is its
+ * size, + 1. SimGrid has detached sends too, and finds each of them by a walk through all. */
 static void send(struct sim_end *end, struct comm_transfer *transfer)
 {
-    sg_comm_detach(sg_mailbox_put_init(mailbox_of(end, transfer->peer, true),
-                                       (void *)(uintptr_t)(transfer->bytes + 1),
-                                       (long)transfer->bytes),
-                   NULL);
+    struct self *self = sg_actor_self_get_data();
+    if (self->sent_count == WINDOW)
+        end_oldest(self);
+    self->sent[(self->oldest + self->sent_count++) % WINDOW] =
+        sg_mailbox_put_async(mailbox_of(end, transfer->peer, true),
+                             (void *)(uintptr_t)(transfer->bytes + 1), (long)transfer->bytes);
     transfer->moved = transfer->bytes;
     transfer->begun = transfer->done = true;
 }
@@ -207,22 +228,33 @@ static void ring_bell(struct crew_bell *bell)
     sg_cond_notify_all(bell->changed);
 }
 
-static void thread_main(int argc, char **argv)
+static void end_actor(struct self *self)
 {
-    struct crew_thread *thread = sg_actor_self_get_data();
-    (void)argc;
-    (void)argv;
-    thread->main(thread->argument);
+    while (self->sent_count)
+        end_oldest(self);
+    mem_free(self);
 }
 
-static sg_actor_t start_actor(const char *name, sg_host_t host, void (*code)(int, char **),
-                              void *data)
+static void thread_main(int argc, char **argv)
+{
+    struct self *self = sg_actor_self_get_data();
+    (void)argc;
+    (void)argv;
+    self->thread->main(self->thread->argument);
+    end_actor(self);
+}
+
+static enum status start_actor(const char *name, sg_host_t host, void (*code)(int, char **),
+                               const struct self *like, sg_actor_t *out)
 {
     char *const arguments[] = {(char *)(uintptr_t)name, NULL};
-    sg_actor_t actor = sg_actor_init(name, host);
-    sg_actor_set_data(actor, data);
-    sg_actor_start(actor, code, 1, arguments);
-    return actor;
+    struct self *self;
+    NEED(self = mem_alloc(sizeof *self));
+    *self = *like;
+    *out = sg_actor_init(name, host);
+    sg_actor_set_data(*out, self);
+    sg_actor_start(*out, code, 1, arguments);
+    return STATUS_OK;
 }
 
 static enum status start_thread(struct comm *comm, void *(*main)(void *), void *argument,
@@ -231,8 +263,8 @@ static enum status start_thread(struct comm *comm, void *(*main)(void *), void *
     NEED(*out = mem_alloc(sizeof **out));
     (*out)->main = main;
     (*out)->argument = argument;
-    (*out)->actor =
-        start_actor("queue", world.hosts[world_rank(comm, comm->rank)], thread_main, *out);
+    TRY(start_actor("queue", world.hosts[world_rank(comm, comm->rank)], thread_main,
+                    &(struct self){.thread = *out}, &(*out)->actor));
     sg_actor_ref((*out)->actor);
     return STATUS_OK;
 }
@@ -329,12 +361,14 @@ static enum status open_group(struct comm *comm, const int *ranks, int count, st
 
 static void rank_main(int argc, char **argv)
 {
-    struct sim_end *end = sg_actor_self_get_data();
+    struct self *self = sg_actor_self_get_data();
+    struct comm *comm = &self->end->comm;
     (void)argc;
     (void)argv;
-    if (world.simulation->main(&end->comm, world.simulation->context) == STATUS_OK)
+    if (world.simulation->main(comm, world.simulation->context) == STATUS_OK)
         world.ended++;
-    comm_close(&end->comm);
+    end_actor(self);
+    comm_close(comm);
 }
 
 /* The hosts of the platform, in the order of their names. */
@@ -368,10 +402,11 @@ static enum status run(const struct simulation *simulation)
     TRY(place_ranks(simulation));
     for (int i = 0; i < simulation->ranks; i++) {
         struct sim_end *end = NULL;
+        sg_actor_t actor;
         char name[NAME];
         snprintf(name, sizeof name, "%d", i);
         TRY(open_end(i, simulation->ranks, 1, &end));
-        start_actor(name, world.hosts[i], rank_main, end);
+        TRY(start_actor(name, world.hosts[i], rank_main, &(struct self){.end = end}, &actor));
     }
     simgrid_run();
     mem_free(world.hosts);
