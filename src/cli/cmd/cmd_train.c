@@ -9,6 +9,7 @@
 #include "cli/show/data_notes.h"
 #include "cli/show/quality.h"
 #include "cli/table/prose.h"
+#include "cli/table/show_figure.h"
 #include "cli/training/train_flags.h"
 #include "cli/training/train_live.h"
 #include "cli/training/train_orders.h"
@@ -63,7 +64,7 @@ static void add_epoch(struct text *out, const struct training *training, bool ep
                 progress->epochs);
 }
 
-/* "loss 0.0123, accuracy 95.0 %, 1234 samples/s" */
+/* "loss 0.0123, accuracy 95.0 %, 21.9 M samples/s" */
 static void add_scores(struct text *out, const struct training *training, bool epoch_done)
 {
     const struct prony_progress *progress = &training->progress;
@@ -73,7 +74,9 @@ static void add_scores(struct text *out, const struct training *training, bool e
         text_add(out, ", held out: ");
         add_score(out, &progress->held_out);
     }
-    text_printf(out, ", %.0f samples/s", (double)training->samples / seconds);
+    text_add(out, ", ");
+    show_rate(out, (double)training->samples / seconds);
+    text_add(out, " samples/s");
 }
 
 /* "small on iris: loss 0.1, …", where the guide shows what is under way. */
