@@ -56,12 +56,15 @@
     ROW(kind, #kind "_f32_persistent", IN_ALL, 0, takes, launch_##kind##_persistent,               \
         workspace_##kind, WHY_PERSISTENT)
 
-/* --- Why: for `explain`. */
-#define WHY_FEW_OUTPUTS "few outputs: cuBLASLt's tiles would be nearly empty"
-#define WHY_FEW_INPUTS "few inputs: hardly anything is multiplied, only outputs are written or read"
+/* --- Why: for `explain`, with what a row buys: the time of a step, or a call, without it, at the
+ * median over random networks that it takes (docs/notebook/gpu-worth.md). */
+#define BUYS(times) "; random networks take " times " × as long without it"
+#define WHY_FEW_OUTPUTS "few outputs: cuBLASLt's tiles would be nearly empty" BUYS("1.2")
+#define WHY_FEW_INPUTS                                                                             \
+    "few inputs: hardly anything is multiplied, only outputs are written or read" BUYS("1.2")
 #define WHY_SKINNY                                                                                 \
     "few samples: a product bound by reading its weights; it loads the first of them before the "  \
-    "layer below is done"
+    "layer below is done" BUYS("1.2")
 #define WHY_SPLIT_K                                                                                \
     "few samples: cuBLASLt's tiles would leave multiprocessors idle, so the depth is cut "         \
     "among them"
@@ -80,9 +83,10 @@
 #define WHY_GEMM "few weights beside many samples: cuBLASLt's tiles would be nearly empty"
 #define WHY_CUDNN "the quickest of the engines that cuDNN proposes for this shape"
 #define WHY_NHWC "a convolution for tensor cores: images lie channels last, as these read them"
-#define WHY_DIRECT "few channels of the result: a thread has a pixel, all its channels in registers"
-#define WHY_PERSISTENT "narrow enough for one kernel that goes through all steps"
-#define WHY_WGRAD_SMALL "few weights of small images: whole images lie in shared memory"
+#define WHY_DIRECT                                                                                 \
+    "few channels of the result: a thread has a pixel, all its channels in registers" BUYS("1.3")
+#define WHY_PERSISTENT "narrow enough for one kernel that goes through all steps" BUYS("1.8")
+#define WHY_WGRAD_SMALL "few weights of small images: whole images lie in shared memory" BUYS("1.4")
 
 /* --- Families, in one precision. */
 #define SKINNY_ROWS(type, precisions, workspace)                                                   \
@@ -123,27 +127,27 @@ enum : unsigned { IN_32BIT = IN_FP32 | IN_TF32, NOT_IN_FP32 = IN_ALL & ~IN_FP32 
 static const struct kernel kernels[] = {
     /* --- Whole programs: stacks of dense layers. */
     STEPS("stack_warp_f32_cuda", takes_stack_warp, steps_by_warp,
-          "one sample of narrow layers: a warp keeps all weights in registers"),
+          "one sample of narrow layers: a warp keeps all weights in registers" BUYS("1.2")),
     STEPS("stack_four_warps_f32_cuda", takes_stack_four_warps, steps_by_four_warps,
-          "few samples of narrow layers: each weight is kept by a thread of its own"),
+          "few samples of narrow layers: each weight is kept by a thread of its own" BUYS("3")),
     STEPS("stack_block_f32_cuda", takes_stack_block, steps_by_block,
-          "narrow layers: a block keeps the network in shared memory"),
+          "narrow layers: a block keeps the network in shared memory" BUYS("3.5")),
     STEPS("stack_replicas_f32_cuda", takes_stack_replicas, steps_by_replicas,
           "many samples of narrow layers: each block keeps the network in shared memory and has a "
-          "share of the samples"),
+          "share of the samples" BUYS("6")),
     STEPS("stack_grid_f32_cuda", takes_stack_grid, steps_by_grid,
           "few samples of wide dense layers: each multiprocessor keeps its tile of every layer's "
-          "weights, and steps need no launch"),
+          "weights, and steps need no launch" BUYS("2.9")),
     CALLS("answer_warp_f32_cuda", takes_answer_warp, calls_by_warp,
           "calls of narrow layers: one warp answers"),
     CALLS("answer_block_f32_cuda", takes_answer_block, calls_by_block,
-          "calls of narrow layers: one block answers"),
+          "calls of narrow layers: one block answers" BUYS("1.7")),
     CALLS("stack_grid_f32_cuda", takes_answer_grid, calls_by_grid,
           "calls of wide layers that follow each other: one launch answers them all, and each "
           "multiprocessor keeps its tile of every layer's weights"),
     CALLS("answer_layers_f32_cuda", takes_answer_layers, calls_by_layers,
           "calls of few samples of wide layers: a kernel a layer, its weights on their way before "
-          "the one below is done"),
+          "the one below is done" BUYS("1.6")),
 
     /* --- Rows over several ops. */
     FUSED("batch_norm_add_relu_f32_cuda", 0, takes_batch_norm_add_relu, launch_batch_norm_add_relu,
