@@ -19,6 +19,10 @@ struct suite {
     struct output_flags written; /* of the suite's own lines */
     double seconds;              /* instead of what the lines say; 0: as they say */
     const char *unit;            /* of the lines that say none; NULL: the usual one */
+    /* Of several ranks (suite_ranks.h): what the first one's file held before, and the ranks of
+     * this machine that come before and after this one; -1: none does. */
+    uint64_t held;
+    int before, after;
 };
 
 /* Reads and checks all lines, of one that ships or of a file. */

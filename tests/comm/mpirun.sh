@@ -26,6 +26,24 @@ for library in openmpi mpich; do
         $library -n 2 "$tests" a_rank_that_hangs_over_mpi
     says ${library}_is_measured_beside_the_own_ways "library's own" \
         $library -n 2 "$prony" comm --bytes 4k --seconds 0.1
+    # A suite by ranks: each measures its lines, the first one's file has all of them, also of a run before.
+    printf 'small --batch %s --backend ref --seconds 0.02\n' 1 2 3 >"$folder/lines"
+    rm -f "$folder/out.jsonl"
+    for ranks in 2 1; do
+        $library -n $ranks "$prony" suite "$folder/lines" --out "$folder/out.jsonl" >"$folder/said" 2>&1
+        report ${library}_suite_by_$ranks $? "$(cat "$folder/said")"
+        rows=$(grep -c '"kind":"result".*"status":"ok"' "$folder/out.jsonl")
+        report ${library}_suite_has_all_after_$ranks $((rows != 3)) "found $rows results, expected 3"
+    done
+    expect ${library}_suite_needs_a_file 2 'found 2 ranks and no --out, expected --out FILE.jsonl' \
+        $library -n 2 "$prony" suite "$folder/lines"
+    says ${library}_pipeline_trains 'pipeline of 4 micro-batches, 1f1b' $library -n 2 "$prony" train \
+        mlp:64-16-16-10 digits --backend ref --threads 1 --epochs 1 --batch 16 --parallelism pipeline --micro-batches 4 \
+        --out "$folder/by_$library"
+    "$prony" train mlp:64-16-16-10 digits --backend ref --threads 1 --epochs 1 --batch 16 --parallelism pipeline \
+        --micro-batches 4 --out "$folder/alone" >/dev/null
+    cmp "$folder/alone" "$folder/by_$library"
+    report ${library}_pipeline_has_the_same_bits $? "its weights differ from one worker's"
     begun=$(date +%s)
     $library -n 3 "$tests" a_rank_that_is_killed_over_mpi >/dev/null 2>&1
     held=$?

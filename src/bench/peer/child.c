@@ -46,6 +46,17 @@ static void child_close_pair(const int pair[2])
     close(pair[1]);
 }
 
+/* What MPI's launchers tell a rank: a peer is none, even where we are. */
+static bool is_of_launcher(const char *variable)
+{
+    static const char *const prefixes[] = {"OMPI_",     "PMIX_",        "PMI_",
+                                           "MPI_LOCAL", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        is = is || text_starts(variable, prefixes[i]);
+    return is;
+}
+
 /* Ours with the child's mark in it. */
 static enum status child_environment(struct child *child, char ***out)
 {
@@ -53,7 +64,9 @@ static enum status child_environment(struct child *child, char ***out)
     while (environ[count])
         count++;
     NEED(*out = mem_array(count + 2, sizeof **out));
-    memcpy(*out + 1, environ, count * sizeof **out);
+    for (size_t i = 0, kept = 1; i < count; i++)
+        if (!is_of_launcher(environ[i]))
+            (*out)[kept++] = environ[i];
     snprintf(child->mark, sizeof child->mark, "PRONY_PEER=%d.%" PRIu64, (int)getpid(), clock_ns());
     (*out)[0] = child->mark;
     return STATUS_OK;

@@ -2,10 +2,21 @@
  * checked before the first is run. What the output holds already is not measured again. */
 #include "base/file.h"
 #include "cli/bench_run.h"
-#include "cli/suite_file.h"
+#include "cli/suite_ranks.h"
 
-static enum status run_suite(const struct cli *cli, struct suite *suite)
+/* Ranks wait for each other as long as they measure. */
+static const double patience_s = 1e6;
+
+struct suite_run {
+    const struct cli *cli;
+    struct suite *suite;
+};
+
+static enum status run_suite(const struct worker *worker, void *context)
 {
+    const struct suite_run *run = context;
+    const struct cli *cli = run->cli;
+    struct suite *suite = run->suite;
     struct bench_output output = {0};
 
     TRY(suite_read(suite));
@@ -17,9 +28,11 @@ static enum status run_suite(const struct cli *cli, struct suite *suite)
         suite->output.store = suite->written.store;
     if (!suite_ships(suite->name))
         TRY(file_check_apart(suite->output.file, suite->name));
+    TRY(suite_ranks_begin(worker, suite));
     enum status status = bench_output_open(&output, &suite->output);
     if (status == STATUS_OK)
         status = cli_bench(cli, suite->requests, suite->count, &output, true);
+    status = suite_ranks_end(worker, suite, &output, status);
     bench_output_close(&output);
     return status;
 }
@@ -40,7 +53,8 @@ static enum status run(struct cli *cli, void *options)
 {
     struct suite *suite = options;
     suite->name = cli->found.positional[0];
-    enum status status = run_suite(cli, suite);
+    struct suite_run run = {cli, suite};
+    enum status status = workers_run(cli->folder, 0, patience_s, run_suite, &run);
     arena_free(&suite->arena);
     return status;
 }
