@@ -14,10 +14,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -213,6 +215,9 @@ static _Noreturn void child_main(struct work_plan *plan, const char *file, int e
 {
     const struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody waits for it then */
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
     dup2(errors, STDERR_FILENO);
     told->status = run_plan(plan, file, &told->result);
     if (told->status != STATUS_OK)
@@ -264,8 +269,11 @@ static enum status run_child(struct work_plan *plan, const char *file, struct to
     }
     read_errors(ends[0], said);
     close(ends[0]);
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+    int ended = 0;
+    while (waitpid(child, &ended, 0) < 0 && errno == EINTR)
         ;
+    if (WIFSIGNALED(ended) && (WTERMSIG(ended) == SIGINT || WTERMSIG(ended) == SIGTERM))
+        FAIL(STATUS_INTERRUPTED, "stopped");
     if (!told->ended)
         return fail_simgrid(said, plan->request->platform);
     if (told->status != STATUS_OK)

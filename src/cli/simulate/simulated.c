@@ -2,6 +2,7 @@
 #include "cli/simulate/simulated.h"
 
 #include "base/clock.h"
+#include "cli/commands.h"
 #include "cli/simulate/platform_here.h"
 #include "cli/table/show_figure.h"
 #include "cli/table/wrap.h"
@@ -238,6 +239,8 @@ enum status simulated_point(struct simulated *simulated, int32_t workers)
                                            "2,147,483,648",
                                            (long long)batch)
                              : simulate(&request, &result);
+    if (status != STATUS_OK && cli_interrupted()) /* SimGrid ends at Ctrl-C, without a word */
+        FAIL(STATUS_INTERRUPTED, "stopped");
     if (status == STATUS_INPUT && !*simulated->platform.file) {
         add_reason(simulated, workers);
         return STATUS_OK;
