@@ -393,7 +393,7 @@ double case_tolerance(const char *precision)
     static const struct {
         const char *precision;
         double tolerance;
-    } rows[] = {{"tf32", 6e-3}, {"fp16", 6e-3}, {"bf16", 5e-2}};
+    } rows[] = {{"tf32", 6e-3}, {"fp16", 6e-3}, {"bf16", 5e-2}, {"fp8", 0.5}};
     for (size_t i = 0; precision && i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].precision, precision) == 0)
             return rows[i].tolerance;

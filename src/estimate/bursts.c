@@ -12,6 +12,7 @@ static const struct {
     [CEILING_TF32] = {"tf32", 0},
     [CEILING_BF16] = {"bf16", 2 * 32.0 / REGISTER_BYTES},
     [CEILING_FP16] = {"fp16", 0},
+    [CEILING_FP8] = {"fp8", 0},
     [CEILING_INT8] = {"int8", 2 * 64.0 / REGISTER_BYTES},
     [CEILING_READ] = {"read", 1},
     [CEILING_COPY] = {"copy", 1}, /* half of them read, half written */

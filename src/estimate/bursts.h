@@ -13,6 +13,7 @@ enum ceiling {
     CEILING_TF32, /* the matrix units' of a GPU */
     CEILING_BF16,
     CEILING_FP16,
+    CEILING_FP8,
     CEILING_INT8,
     CEILING_READ,   /* bytes read */
     CEILING_COPY,   /* bytes read plus bytes written, from one half to the other */

@@ -71,12 +71,12 @@ enum status work_count(const struct program *program, struct work *out)
 
 struct work work_in(const struct work *work, const char *precision)
 {
-    const bool narrow = strcmp(precision, "bf16") == 0 || strcmp(precision, "fp16") == 0;
+    const bool is_16bit = strcmp(precision, "bf16") == 0 || strcmp(precision, "fp16") == 0;
+    const uint64_t parts = strcmp(precision, "fp8") == 0 ? 4 : is_16bit ? 2 : 1;
     struct work out = *work;
-    if (narrow)
-        out.forward.bytes /= 2;
-    if (narrow && !work->backward.bytes)
-        out.set_bytes /= 2;
+    out.forward.bytes /= parts;
+    if (!work->backward.bytes)
+        out.set_bytes /= parts;
     return out;
 }
 

@@ -185,6 +185,9 @@ TEST(small_batches_of_dense_layers_run_whole)
     expect_whole(TRAIN("large", 10, "fp32"), "stack_grid_f32_cuda");
     expect_whole(TRAIN("large", 16, "fp32"), "stack_grid_f32_cuda");
     expect_whole(INFER("large", 1, "fp32"), "stack_grid_f32_cuda");
+    expect_whole(INFER("large", 1, "bf16"), "stack_cores_bf16_cuda");
+    expect_whole(INFER("large", 16, "fp16"), "stack_cores_f16_cuda");
+    expect_whole(INFER("fcn", 16, "bf16"), "stack_cores_bf16_cuda");
 }
 
 /* Neither right answers that are counted on probabilities nor, in one block, outputs that become
@@ -279,7 +282,10 @@ TEST(what_runs_op_by_op_says_why)
     expect_op_by_op(INFER("large", 13, "fp32"), "its batch is more than 12 samples");
     expect_op_by_op(TRAIN("mlp:4-8-2:gelu", 1, "fp32"), "not a plain stack");
     expect_op_by_op(INFER("mlp:784-500-784", 1, "fp32"), "more than 32 outputs");
-    expect_op_by_op(INFER("large", 1, "bf16"), "whole steps are computed in fp32");
+    expect_op_by_op(INFER("large", 17, "bf16"), "its batch is more than 16 samples");
+    expect_op_by_op(INFER("mlp:784-500-784", 1, "bf16"), "more than 32 outputs");
+    expect_op_by_op(TRAIN("large", 1, "bf16"), "for inference");
+    expect_op_by_op(INFER("wide", 64, "fp8"), "whole steps are not computed in fp8");
     expect_op_by_op(INFER("lenet", 1, "fp32"), "not a plain stack of dense layers");
 }
 
@@ -298,8 +304,8 @@ TEST(products_are_chosen_by_their_size)
     expect_kernel(INFER("mlp:100000-64-10", 1, "fp32"), "dense_f32_cublaslt");
     expect_kernel(INFER("mlp:512-512", 12, "fp32"), "dense_f32_small");
     expect_kernel(TRAIN("mlp:1048576-24-10", 16, "fp32"), "dense_sgd_f32_cublaslt"); /* too wide */
-    expect_kernel(INFER("large", 1, "bf16"), "dense_bf16_skinny");
-    expect_kernel(INFER("large", 1, "bf16"), "dense_f32_few_outputs");
+    expect_kernel(INFER("large", 17, "bf16"), "dense_bf16_skinny");
+    expect_kernel(INFER("large", 17, "bf16"), "dense_f32_few_outputs");
     expect_kernel(INFER("large", 32, "fp16"), "dense_f16_skinny");
     expect_kernel(INFER("large", 33, "bf16"), "dense_bf16_cublaslt");
     expect_kernel(INFER("wide", 1, "bf16"), "dense_bf16_cublaslt"); /* more than L2 holds */
@@ -310,6 +316,10 @@ TEST(products_are_chosen_by_their_size)
     expect_kernel(INFER("mlp:1600-2600-40", 13, "fp32"), "dense_f32_skinny");
     expect_kernel(TRAIN("lenet", 64, "fp32"), "dense_f32_small");
     expect_refused(TRAIN("small", 10, "bf16"), "would be computed in 16 bits");
+    expect_kernel(INFER("wide", 64, "fp8"), "dense_fp8_cublaslt");
+    expect_kernel(INFER("large", 33, "fp8"), "dense_bf16_cublaslt"); /* 2,500 outputs */
+    expect_refused(INFER("wide", 32, "fp8"), "nothing of 'wide' would be computed in fp8");
+    expect_refused(TRAIN("wide", 64, "fp8"), "fp8 is for inference");
 }
 
 TEST(convolutions_are_chosen_by_precision_and_size)

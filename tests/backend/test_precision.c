@@ -346,6 +346,11 @@ static const struct lesson questions[] = {
      ""},
     {"input 72\ndense 264\ntanh\ndense 264\nrelu\ndense 8\n", 72, 8, 37, ""},
     {"input 64\ndense 132\nrelu\ndense 130\nrelu\ndense 65\n", 64, 65, 13, ""},
+    /* few samples and outputs: one kernel */
+    {"input 9\ndense 264\nsigmoid\ndense 1032\nrelu\ndense 520\nsigmoid\ndense 3\n", 9, 3, 5, ""},
+    {"input 130\ndense 1032\nrelu\ndense 67\ntanh\ndense 30\n", 130, 30, 16, ""},
+    {"input 264\ndense 1500\nrelu\ndense 2600\nrelu\ndense 1600\nsigmoid\ndense 10\n", 264, 10, 10,
+     ""},
     {"input 4x8x8\nconv 32 3x3 pad=1\nrelu\nmax_pool 2\nbatch_norm\nconv 32 3x3 pad=1\n"
      "average_pool 2\nflatten\ndense 24\n",
      256, 24, 16, ""},
@@ -375,35 +380,56 @@ static bool ask(struct rig *rig, const struct lesson *lesson, float *answers)
     return ok;
 }
 
+/* The answers to a question differ from the reference's by no more than a share of them. */
+static void check_answers(struct rig *low, struct rig *reference, const struct lesson *lesson,
+                          const char *precision, double most)
+{
+    static float found[ROWS * WIDEST], expected[ROWS * WIDEST];
+    const int64_t count = ROWS * lesson->out;
+    double squares = 0, all = 0;
+    memset(found, 0xff, sizeof found);
+    if (!check_wants(row_of(lesson)) || !ask(low, lesson, found) ||
+        !ask(reference, lesson, expected))
+        return;
+    for (int64_t k = 0; k < count; k++) {
+        squares += pow((double)found[k] - (double)expected[k], 2);
+        all += pow((double)expected[k], 2);
+    }
+    if (!CHECK(sqrt(squares / all) <= most))
+        printf("    %s in %s: off by %g\n", lesson->text, precision, sqrt(squares / all));
+}
+
 ON_BACKENDS(stacks_answer_as_in_fp32)
 {
     static const double most[PRECISIONS] = {2e-3, 2e-2, 2e-3};
-    static float found[ROWS * WIDEST], expected[ROWS * WIDEST];
     struct rig reference, low;
     CHECK(rig_open(&reference, "ref"));
     for (int p = 0; p < PRECISIONS; p++) {
         if (!open_in(&low, rig, precisions[p]))
             continue;
-        for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
-            const struct lesson *lesson = &questions[i];
-            const int64_t count = ROWS * lesson->out;
-            double squares = 0, all = 0;
-            memset(found, 0xff, sizeof found);
-            if (!check_wants(row_of(lesson)))
-                continue;
-            if (!ask(&low, lesson, found) || !ask(&reference, lesson, expected))
-                continue;
-            for (int64_t k = 0; k < count; k++) {
-                squares += pow((double)found[k] - (double)expected[k], 2);
-                all += pow((double)expected[k], 2);
-            }
-            if (!CHECK(sqrt(squares / all) <= most[p]))
-                printf("    %s in %s: off by %g\n", lesson->text, precisions[p],
-                       sqrt(squares / all));
-        }
+        for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
+            check_answers(&low, &reference, &questions[i], precisions[p], most[p]);
         rig_close(&low);
     }
     rig_close(&reference);
+}
+
+/* Four significant bits a factor: each product is off by some 4 %. */
+ON_BACKENDS(stacks_answer_in_fp8)
+{
+    static const struct lesson wide[] = {
+        {"input 264\ndense 520\nrelu\ndense 136\nsigmoid\ndense 1032\nrelu\ndense 24\n", 264, 24,
+         64, ""},
+        {"input 72\ndense 1000\nrelu\ndense 264\n", 72, 264, 37, ""},
+    };
+    struct rig reference, low;
+    if (!open_in(&low, rig, "fp8"))
+        return;
+    CHECK(rig_open(&reference, "ref"));
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+        check_answers(&low, &reference, &wide[i], "fp8", 0.12);
+    rig_close(&reference);
+    rig_close(&low);
 }
 
 /* Gradients beyond the range of fp16: updates are left out until the scale fits. */

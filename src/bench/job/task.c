@@ -81,11 +81,8 @@ static enum status task_rounding(struct task *task, const char *precision)
     static const struct {
         const char *precision;
         double rounding;
-    } rows[] = {{"fp32", 0x1p-24},
-                {"tf32", 0x1p-11},
-                {"fp16", 0x1p-11},
-                {"bf16", 0x1p-8},
-                {"int8", 0x1p-7}};
+    } rows[] = {{"fp32", 0x1p-24}, {"tf32", 0x1p-11}, {"fp16", 0x1p-11},
+                {"bf16", 0x1p-8},  {"fp8", 0x1p-4},   {"int8", 0x1p-7}};
     size_t i = 0;
     while (precision && precision[0] && i < sizeof rows / sizeof *rows &&
            strcmp(rows[i].precision, precision) != 0)

@@ -509,6 +509,8 @@ enum status fuse(const struct program *program, const struct backend *backend,
     TRY_OR(done, find_stack(fused, &op_by_op));
     if (fused->stack)
         op_by_op = backend->supports(device, fused, NULL);
+    else if (!backend->supports(device, fused, NULL)) /* a stack in 8 bits */
+        op_by_op = NULL;
     fused->whole = !op_by_op;
     if (!fused->whole && program->updates) { /* such a kernel has its own way with optimisers */
         program_free(fused);

@@ -10,7 +10,15 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-enum precision { PRECISION_FP32, PRECISION_TF32, PRECISION_BF16, PRECISION_FP16, PRECISION_COUNT };
+enum precision {
+    PRECISION_FP32,
+    PRECISION_TF32,
+    PRECISION_BF16,
+    PRECISION_FP16,
+    PRECISION_COUNT,
+    PRECISION_FP8 = PRECISION_COUNT, /* factors of a product alone: e4m3 … */
+    PRECISION_INT8                   /* … or integers, whose sums are of 32 bits */
+};
 
 /* Are the factors of products kept in 16 bits? */
 static inline __host__ __device__ bool precision_is_16bit(enum precision precision)

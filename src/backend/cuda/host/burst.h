@@ -14,7 +14,8 @@ struct stopwatch {
     cudaEvent_t start, end;
 };
 
-/* burst_gemm.cu: matrix products of "tf32", "bf16" or "fp16" by cuBLASLt, FLOP a second. */
+/* burst_gemm.cu: matrix products of "tf32", "bf16", "fp16", "fp8" or "int8" by cuBLASLt, FLOP a
+ * second. */
 enum status burst_product(const struct device *device, const char *kind,
                           const struct stopwatch *watch, uint64_t limit_ns, double *per_s);
 

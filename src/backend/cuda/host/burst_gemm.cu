@@ -13,8 +13,14 @@ static __global__ void fill_factor(int64_t count, float least, struct cells cell
 {
     FOR_EACH(index, count)
     {
-        const float value = (float)((uint32_t)index * 2654435761u >> 8) / 8388608.0f - 1.0f;
-        cells_put(cells, index, fmaxf(value, least));
+        const uint32_t any = (uint32_t)index * 2654435761u >> 8;
+        const float value = (float)any / 8388608.0f - 1.0f;
+        const bool is_8bit = cells.type == PRECISION_FP8 || cells.type == PRECISION_INT8;
+        if (is_8bit) /* no NaN; behind a relu half are 0 */
+            ((uint8_t *)cells.data)[index] =
+                value < least ? (uint8_t)0 : (uint8_t)(any & (least < 0.0f ? 0xb7 : 0x37));
+        else
+            cells_put(cells, index, fmaxf(value, least));
     }
 }
 
@@ -50,7 +56,8 @@ static enum status with_memory(const struct device *device, struct blas *blas, e
                                const struct stopwatch *watch, uint64_t limit_ns, double *per_s)
 {
     const int64_t count = (int64_t)SIDE * SIDE;
-    const uint64_t bytes = (uint64_t)count * (precision_is_16bit(type) ? 2 : 4);
+    const bool is_8bit = type == PRECISION_FP8 || type == PRECISION_INT8;
+    const uint64_t bytes = (uint64_t)count * (precision_is_16bit(type) ? 2 : 4); /* as results */
     struct product product = {};
     struct queue queue = {};
     void *memory;
@@ -60,7 +67,8 @@ static enum status with_memory(const struct device *device, struct blas *blas, e
             count, factor ? 0.0f : -1.0f, cells{(char *)memory + (uint64_t)factor * bytes, type});
     product.m = product.n = product.k = SIDE;
     product.a_transposed = true; /* what the matrix units like best */
-    product.in = product.out = type;
+    product.in = type;
+    product.out = type == PRECISION_FP8 ? PRECISION_BF16 : is_8bit ? PRECISION_FP32 : type;
     product.a = memory;
     product.b = (char *)memory + bytes;
     product.d = (char *)memory + 2 * bytes;
@@ -75,24 +83,26 @@ static enum status with_memory(const struct device *device, struct blas *blas, e
 enum status burst_product(const struct device *device, const char *kind,
                           const struct stopwatch *watch, uint64_t limit_ns, double *per_s)
 {
-    const bool tf32 = strcmp(kind, "tf32") == 0, bf16 = strcmp(kind, "bf16") == 0;
-    if (!tf32 && !bf16 && strcmp(kind, "fp16") != 0)
-        FAIL(STATUS_UNSUPPORTED, "the CUDA backend does not compute in %s", kind);
-    struct blas *blas = blas_open(tf32   ? PRECISION_TF32
-                                  : bf16 ? PRECISION_BF16
-                                         : PRECISION_FP16,
-                                  false);
-    if (!blas)
-        FAIL(
-            STATUS_UNSUPPORTED,
-            "products in %s are cuBLASLt's (libcublasLt.so.12 or .13), which is not there: install "
-            "NVIDIA's CUDA libraries",
-            kind);
-    enum status status = with_memory(device, blas,
-                                     tf32   ? PRECISION_FP32
-                                     : bf16 ? PRECISION_BF16
-                                            : PRECISION_FP16,
-                                     watch, limit_ns, per_s);
-    blas_close(blas);
-    return status;
+    static const struct {
+        const char *name;
+        enum precision opened, factors;
+    } rows[] = {{"tf32", PRECISION_TF32, PRECISION_FP32},
+                {"bf16", PRECISION_BF16, PRECISION_BF16},
+                {"fp16", PRECISION_FP16, PRECISION_FP16},
+                {"fp8", PRECISION_BF16, PRECISION_FP8},
+                {"int8", PRECISION_FP32, PRECISION_INT8}};
+    for (const auto &row : rows) {
+        if (strcmp(row.name, kind) != 0)
+            continue;
+        struct blas *blas = blas_open(row.opened, false);
+        if (!blas)
+            FAIL(STATUS_UNSUPPORTED,
+                 "products in %s are cuBLASLt's (libcublasLt.so.12 or .13), which is not there: "
+                 "install NVIDIA's CUDA libraries",
+                 kind);
+        const enum status status = with_memory(device, blas, row.factors, watch, limit_ns, per_s);
+        blas_close(blas);
+        return status;
+    }
+    FAIL(STATUS_UNSUPPORTED, "the CUDA backend does not compute in %s", kind);
 }

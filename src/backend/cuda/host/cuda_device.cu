@@ -12,7 +12,8 @@ extern "C" {
 #include "base/memory.h"
 }
 
-enum { LEAST_MAJOR = 8 }; /* the oldest compute capability the plugin is built for */
+enum { LEAST_MAJOR = 8 };     /* the oldest compute capability the plugin is built for … */
+enum { FP8_CAPABILITY = 89 }; /* … and the oldest with products in fp8 */
 
 #define NEEDS_LESS                                                                                 \
     "a smaller batch or network needs less, and a GPU that nothing else uses has more"
@@ -75,15 +76,29 @@ enum status cuda_probe(void)
     return read_properties(0, &properties);
 }
 
-static enum status parse_precision(const char *text, enum precision *out)
+static enum status parse_precision(const char *text, struct device *device)
 {
+    enum precision *out = &device->precision;
     static const char *const names[PRECISION_COUNT] = {"fp32", "tf32", "bf16", "fp16"};
     int i = 0;
+    *out = PRECISION_FP32;
+    if (text && !strcmp(text, "int8"))
+        return STATUS_OK; /* a program in 8 bits says so op by op; its reals are fp32 */
+    device->fp8 = text && !strcmp(text, "fp8");
+    if (device->fp8) {
+        *out = PRECISION_BF16;
+        if (device->properties.major * 10 + device->properties.minor < FP8_CAPABILITY)
+            FAIL(STATUS_UNSUPPORTED,
+                 "fp8 needs a GPU of compute capability 8.9 or newer, such as Ada or Hopper; %s "
+                 "has %d.%d",
+                 device->properties.name, device->properties.major, device->properties.minor);
+        return STATUS_OK;
+    }
     while (text && text[0] && i < PRECISION_COUNT && strcmp(names[i], text) != 0)
         i++;
     if (i == PRECISION_COUNT)
-        FAIL(STATUS_UNSUPPORTED, "the CUDA backend computes in fp32, tf32, bf16 or fp16, not in %s",
-             text);
+        FAIL(STATUS_UNSUPPORTED,
+             "the CUDA backend computes in fp32, tf32, bf16, fp16, fp8 or int8, not in %s", text);
     *out = (enum precision)i;
     return STATUS_OK;
 }
@@ -92,7 +107,7 @@ static enum status parse_precision(const char *text, enum precision *out)
  */
 static enum status open_blas(struct device *device, const char *precision)
 {
-    TRY(parse_precision(precision, &device->precision));
+    TRY(parse_precision(precision, device));
     device->blas = blas_open(device->precision, device->paper);
     if (device->precision != PRECISION_FP32 && !device->blas)
         FAIL(STATUS_UNSUPPORTED,

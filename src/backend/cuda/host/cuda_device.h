@@ -20,6 +20,7 @@ struct device {
                         alone */
     cudaStream_t stream;
     enum precision precision; /* of products */
+    bool fp8;                 /* large dense layers by fp8.h, all else in bf16 */
     struct blas *blas;        /* or NULL: not installed */
     struct cudnn *cudnn;      /* the backend 'cudnn'; else NULL */
     struct plan *answering;   /* who may have calls outside the stream's order, or NULL */
@@ -46,6 +47,9 @@ struct instance {
     struct control *control;       /* device */
     char *copy;                    /* device: the parameters in 16 bits, or NULL */
     struct loss_scale *loss_scale; /* device; fp16 only, else NULL */
+    uint64_t version;              /* counts what may have changed parameters */
+    struct fp8_copy *fp8;          /* [entries]: their copies in fp8; NULL: none has one */
+    char *fp8_memory;              /* device */
 };
 
 /* A view in host memory and its copy on the device. */

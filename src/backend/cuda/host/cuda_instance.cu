@@ -1,5 +1,6 @@
 /* cuda_instance.cu: a network's parameters and control block on the GPU, in canonical order. */
 #include "backend/cuda/host/cuda_device.h"
+#include "backend/cuda/narrow/fp8.h"
 
 extern "C" {
 #include "base/memory.h"
@@ -57,6 +58,38 @@ static enum status take_blocks(struct instance *instance, const struct params *p
     return put_loss_scale(instance, &params->control);
 }
 
+static bool has_fp8(const struct entry *entry)
+{
+    return entry->role == ROLE_PARAM && entry->dtype == DTYPE_F32 && entry->shape.rank == 2 &&
+           fp8_fits(entry->shape.dim[0], entry->shape.dim[1]);
+}
+
+/* Room for the copies in fp8: for each its scale and its rows; before them all, room to round in.
+ */
+static enum status take_fp8(struct instance *instance, const struct params *params)
+{
+    const auto bytes_of = [](const struct entry *entry) {
+        const int64_t bytes = fp8_pitch(entry->shape.dim[0]) * entry->shape.dim[1];
+        return PARAMS_ALIGN + (uint64_t)(bytes + PARAMS_ALIGN - 1) / PARAMS_ALIGN * PARAMS_ALIGN;
+    };
+    uint64_t bytes = FP8_ROOM;
+    void *memory;
+    for (int32_t e = 0; e < params->count; e++)
+        bytes += has_fp8(&params->entries[e]) ? bytes_of(&params->entries[e]) : 0;
+    NEED(instance->fp8 =
+             (struct fp8_copy *)mem_array((size_t)params->count + 1, sizeof *instance->fp8));
+    TRY(cuda_alloc(instance->device, bytes, "a copy of the parameters in 8 bits", &memory));
+    instance->fp8_memory = (char *)memory;
+    char *at = instance->fp8_memory + FP8_ROOM;
+    for (int32_t e = 0; e < params->count; e++) {
+        if (!has_fp8(&params->entries[e]))
+            continue;
+        instance->fp8[e] = {(uint8_t *)at + PARAMS_ALIGN, (float *)at};
+        at += bytes_of(&params->entries[e]);
+    }
+    return STATUS_OK;
+}
+
 enum status cuda_attach(struct device *device, const struct params *params, struct instance **out)
 {
     if (params->real != DTYPE_F32)
@@ -68,6 +101,8 @@ enum status cuda_attach(struct device *device, const struct params *params, stru
     instance->device = device;
     instance->entries = params->count;
     enum status status = device->paper ? STATUS_OK : take_blocks(instance, params);
+    if (status == STATUS_OK && !device->paper && device->fp8 && !params->bare)
+        status = take_fp8(instance, params);
     if (status == STATUS_OK && !device->paper)
         status = cuda_upload(instance, params);
     if (status != STATUS_OK) {
@@ -87,6 +122,8 @@ void cuda_detach(struct instance *instance)
         cudaFree(instance->blocks[role].data);
     cudaFree(instance->loss_scale);
     cudaFree(instance->copy);
+    cudaFree(instance->fp8_memory);
+    mem_free(instance->fp8);
     cudaFree(instance->control);
     mem_free(instance);
 }
@@ -101,8 +138,8 @@ static enum status check_same(const struct instance *instance, const struct para
     return STATUS_OK;
 }
 
-/* The copy in 16 bits, from the parameters that are there. */
-static enum status round_params(struct instance *instance)
+/* The copies in 16 and 8 bits, from the parameters that are there. */
+static enum status round_params(struct instance *instance, const struct params *params)
 {
     const int64_t count = (int64_t)(instance->blocks[ROLE_PARAM].bytes / sizeof(float));
     struct queue queue = {};
@@ -110,6 +147,13 @@ static enum status round_params(struct instance *instance)
     if (instance->copy)
         mixed_cast(&queue, count, cells{instance->blocks[ROLE_PARAM].data, PRECISION_FP32},
                    cells{instance->copy, instance->device->precision});
+    for (int32_t e = 0; instance->fp8 && e < params->count; e++) {
+        const struct entry *entry = &params->entries[e];
+        if (instance->fp8[e].w)
+            fp8_round_weights(&queue, entry->shape.dim[0], entry->shape.dim[1],
+                              (const float *)(instance->blocks[ROLE_PARAM].data + entry->offset),
+                              &instance->fp8[e], instance->fp8_memory);
+    }
     CUDA(queue.error);
     return STATUS_OK;
 }
@@ -125,7 +169,8 @@ enum status cuda_upload(struct instance *instance, const struct params *params)
                                  instance->blocks[role].bytes, cudaMemcpyHostToDevice, stream));
     CUDA(cudaMemcpyAsync(instance->control, &params->control, sizeof params->control,
                          cudaMemcpyHostToDevice, stream));
-    TRY(round_params(instance));
+    TRY(round_params(instance, params));
+    instance->version++;
     CUDA(cudaStreamSynchronize(stream));
     return instance->loss_scale ? put_loss_scale(instance, &params->control) : STATUS_OK;
 }

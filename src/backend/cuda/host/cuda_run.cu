@@ -321,6 +321,8 @@ enum status cuda_run(struct plan *plan, unsigned parts, int slot, int64_t steps)
     parts = parts_that_run(plan->program, parts);
     if (!parts || steps < 1)
         return STATUS_OK;
+    if (!keeps_weights(plan->program))
+        plan->instance->version++;
     if (plan->answer && parts == parts_that_run(plan->program, PARTS_ALL))
         return answer_run(plan, steps);
     cudaStream_t stream = plan->instance->device->stream;

@@ -16,6 +16,7 @@ struct mixed {
     enum precision type;
     bool *tensors; /* [tensor]: is it kept in 16 bits? */
     char *params;  /* device: the instance's copy of its parameters; NULL in a dry plan */
+    const struct fp8_copy *fp8;    /* [entry]: the instance's copies in fp8 (fp8.h); or NULL */
     struct loss_scale *loss_scale; /* device: how the loss is scaled; NULL: it is not */
 };
 

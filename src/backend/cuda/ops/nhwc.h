@@ -81,5 +81,8 @@ void nhwc_from_nchw(struct queue *queue, int64_t samples, const struct image &im
                     int32_t channels, const float *from, float *to);
 void nhwc_to_nchw(struct queue *queue, int64_t samples, const struct image &image, int32_t channels,
                   const float *from, float *to);
+/* … of elements of 8 bits (int8.cu) */
+void nhwc_bytes_to_nchw(struct queue *queue, int64_t samples, const struct image &image,
+                        const uint8_t *from, uint8_t *to);
 
 #endif

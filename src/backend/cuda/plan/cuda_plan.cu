@@ -137,7 +137,8 @@ static enum status make_marks(struct plan *plan)
 /* Calls that have kernels of their own need nothing of those for whole steps. */
 static bool runs_stack(const struct plan *plan)
 {
-    return plan->stack && (!plan->answer || plan->answer->grid);
+    return plan->stack &&
+           (!plan->answer || plan->answer->grid || plan->stack->kernel->steps == &steps_by_cores);
 }
 
 static enum status fill_plan(struct plan *plan, const struct plan_options *options)
@@ -259,9 +260,13 @@ static enum status restore(const struct plan *plan, int32_t tensor, void **out)
     struct queue queue = {};
     queue.stream = plan->instance->device->stream;
     TRY(cuda_alloc(plan->instance->device, kept->bytes, "a tensor that is fetched", out));
-    if (plan->places[tensor].nhwc)
-        nhwc_to_nchw(&queue, dim[0], image{(int32_t)dim[1], (int32_t)dim[2], (int32_t)dim[3], true},
-                     (int32_t)dim[1], (const float *)cuda_locate(plan, tensor, 0), (float *)*out);
+    const struct image image = {(int32_t)dim[1], (int32_t)dim[2], (int32_t)dim[3], true};
+    if (plan->places[tensor].nhwc && kept->dtype == DTYPE_U8)
+        nhwc_bytes_to_nchw(&queue, dim[0], image, (const uint8_t *)cuda_locate(plan, tensor, 0),
+                           (uint8_t *)*out);
+    else if (plan->places[tensor].nhwc)
+        nhwc_to_nchw(&queue, dim[0], image, (int32_t)dim[1],
+                     (const float *)cuda_locate(plan, tensor, 0), (float *)*out);
     else
         mixed_cast(&queue, shape_count(&kept->shape),
                    cells{cuda_locate(plan, tensor, 0), plan->mixed->type},

@@ -16,6 +16,10 @@ extern const struct stack_kernel steps_by_warp, steps_by_four_warps, steps_by_bl
 /* answer_choice.cu: calls of it */
 takes_function takes_answer_warp, takes_answer_block, takes_answer_grid, takes_answer_layers;
 extern const struct answer_kernel calls_by_warp, calls_by_block, calls_by_grid, calls_by_layers;
+/* stack_cores_plan.cu: both, in 8 or 16 bits */
+takes_function takes_stack_cores;
+extern const struct stack_kernel steps_by_cores;
+extern const struct answer_kernel calls_by_cores;
 /* data.cu; and the threads of a block that moves rows in so many pieces: beside what computes it is
  * one warp of at most 32 registers a thread (MOVING_BOUNDS), for which there is room on a
  * multiprocessor that a large product fills. */
@@ -41,6 +45,10 @@ takes_function takes_skinny;
 launch_function launch_dense_few_outputs, launch_dense_sgd_few_outputs;
 launch_function launch_dense_few_inputs, launch_dense_sgd_few_inputs;
 takes_function takes_few_outputs, takes_few_inputs;
+/* dense_fp8.cu: at inference, in the precision fp8 */
+launch_function launch_dense_fp8;
+workspace_function workspace_dense_fp8;
+takes_function takes_dense_fp8;
 /* activation_grad.cu, activation_grad_plan.cu: it leaves sums for the update that follows */
 launch_function launch_activation_grad;
 takes_function takes_activation_grad, takes_few_outputs_activation_grad;
@@ -69,6 +77,21 @@ takes_function takes_conv_direct, takes_conv_wgrad_small;
 launch_function launch_conv_nhwc, launch_conv_fused_nhwc, launch_conv_dw_nhwc;
 workspace_function workspace_conv_nhwc;
 takes_function takes_conv_nhwc, takes_conv_nhwc_16bit;
+/* int8.cu, pool_int8.cu: numbers of 8 bits */
+launch_function launch_quantise, launch_dequantise, launch_add_int8, launch_table_int8;
+launch_function launch_concat_int8, launch_argmax;
+launch_function launch_max_pool_int8, launch_average_pool_int8;
+/* dense_int8.cu: few samples, many, any */
+launch_function launch_dense_int8_few, launch_dense_int8_gemm, launch_dense_int8;
+takes_function takes_dense_int8_few, takes_dense_int8_gemm;
+/* dense_int8_blas.cu: large ones, by cuBLASLt */
+launch_function launch_dense_int8_blas;
+workspace_function workspace_dense_int8_blas;
+takes_function takes_dense_int8_blas;
+/* conv_int8.cu: without groups, any */
+launch_function launch_conv_int8_gemm, launch_conv_int8;
+workspace_function workspace_conv_int8;
+takes_function takes_conv_int8_gemm;
 /* cudnn.cu: the backend 'cudnn'; launch_conv_cudnn is conv_t's, too */
 launch_function launch_conv_cudnn, launch_conv_fused_cudnn, launch_conv_dw_cudnn;
 workspace_function workspace_cudnn;

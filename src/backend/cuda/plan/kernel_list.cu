@@ -38,6 +38,30 @@
         name, why, IN_32BIT, 0, 0, {}, 0, 0, takes, NULL, NULL, NULL, 0, NULL, &kernel             \
     }
 
+/* The same in 8 or 16 bits, by tensor cores. */
+#define CORES(type, precisions, bits)                                                              \
+    {"stack_cores_" type "_cuda",                                                                  \
+     WHY_CORES(bits),                                                                              \
+     precisions,                                                                                   \
+     KERNEL_FINDS,                                                                                 \
+     0,                                                                                            \
+     {},                                                                                           \
+     0,                                                                                            \
+     0,                                                                                            \
+     takes_stack_cores,                                                                            \
+     NULL,                                                                                         \
+     NULL,                                                                                         \
+     NULL,                                                                                         \
+     0,                                                                                            \
+     &steps_by_cores},                                                                             \
+    {                                                                                              \
+        "stack_cores_" type "_cuda", WHY_CORES(bits), precisions, KERNEL_FINDS, 0, {}, 0, 0,       \
+            takes_stack_cores, NULL, NULL, NULL, 0, NULL, &calls_by_cores                          \
+    }
+#define WHY_CORES(bits)                                                                            \
+    "few samples of dense layers in " bits " bits: each multiprocessor keeps the weights of its "  \
+    "outputs, and steps need no launch"
+
 /* The updates of many small parameters, by one optimiser. */
 #define GROUP(name, kind, workspace)                                                               \
     {                                                                                              \
@@ -48,6 +72,7 @@
 /* Takes every op of its kind. */
 #define PLAIN(kind, workspace)                                                                     \
     ROW(kind, #kind "_f32_cuda", IN_ALL, 0, NULL, launch_##kind, workspace, NULL)
+#define INT8(kind) ROW(kind, #kind "_cuda", IN_ALL, 0, NULL, launch_##kind, NULL, NULL)
 #define OPTIMISER(kind, workspace)                                                                 \
     ROW(kind, #kind "_f32_cuda", IN_ALL, KERNEL_ROUNDS, NULL, launch_##kind, workspace, NULL)
 
@@ -76,6 +101,8 @@
     "few samples in 16 bits: more weights than our kernels read as quickly, odd row "              \
     "lengths, or factors that are no weights"
 #define WHY_BLAS_16BIT "a product in 16 bits of more than a handful of samples"
+#define WHY_FP8                                                                                    \
+    "a product in fp8 of more than 32 samples: its factors have half of the bytes of bf16"
 #define WHY_SMALL_GEMM                                                                             \
     "a small product: many threads cut its depth, and are done before cuBLASLt's first "           \
     "tile would be"
@@ -87,6 +114,16 @@
     "few channels of the result: a thread has a pixel, all its channels in registers" BUYS("1.3")
 #define WHY_PERSISTENT "narrow enough for one kernel that goes through all steps" BUYS("1.8")
 #define WHY_WGRAD_SMALL "few weights of small images: whole images lie in shared memory" BUYS("1.4")
+
+#define WHY_INT8_FEW                                                                               \
+    "few samples in 8 bits: a product bound by reading its weights; it loads the first of them "   \
+    "before the layer below is done"
+#define WHY_INT8_BLAS                                                                              \
+    "a large product in 8 bits: cuBLASLt's tiles make up for transposing the weights"
+#define WHY_INT8_GEMM "many samples in 8 bits: tiles for tensor cores"
+#define WHY_INT8_EACH "rows of weights that are no whole words: a warp has a result"
+#define WHY_INT8_CONV "a convolution for tensor cores: images lie channels last, as these read them"
+#define WHY_INT8_GROUPS "channels in groups: a thread has a result"
 
 /* --- Families, in one precision. */
 #define SKINNY_ROWS(type, precisions, workspace)                                                   \
@@ -138,6 +175,9 @@ static const struct kernel kernels[] = {
     STEPS("stack_grid_f32_cuda", takes_stack_grid, steps_by_grid,
           "few samples of wide dense layers: each multiprocessor keeps its tile of every layer's "
           "weights, and steps need no launch" BUYS("2.9")),
+    CORES("int8", IN_FP32, "8"),
+    CORES("bf16", IN_BF16, "16"),
+    CORES("f16", IN_FP16, "16"),
     CALLS("answer_warp_f32_cuda", takes_answer_warp, calls_by_warp,
           "calls of narrow layers: one warp answers"),
     CALLS("answer_block_f32_cuda", takes_answer_block, calls_by_block,
@@ -172,6 +212,8 @@ static const struct kernel kernels[] = {
     ROW(dense_sgd, "dense_sgd_f32_few_inputs", IN_32BIT, KERNEL_PRODUCT, takes_few_inputs,
         launch_dense_sgd_few_inputs, NULL, WHY_FEW_INPUTS),
     SKINNY_ROWS("f32", IN_FP32, NULL),
+    ROW(dense, "dense_fp8_cublaslt", IN_BF16, KERNEL_PRODUCT | KERNEL_FP8, takes_dense_fp8,
+        launch_dense_fp8, workspace_dense_fp8, WHY_FP8),
     SKINNY_ROWS("bf16", IN_BF16, workspace_skinny_16bit),
     SKINNY_ROWS("f16", IN_FP16, workspace_skinny_16bit),
     ROW(dense, "dense_tf32_split_k", IN_TF32, KERNEL_PRODUCT, takes_split_k, launch_layer_split_k,
@@ -216,6 +258,27 @@ static const struct kernel kernels[] = {
               launch_conv_dw_tf32, workspace_conv_dw, NULL),
     CONV_ROWS("f32_cuda", IN_FP32, 0, NULL, launch_conv, launch_conv, workspace_conv,
               launch_conv_dw, workspace_conv_dw, NULL),
+
+    /* --- Numbers of 8 bits. */
+    ROW(dense_int8, "dense_int8_few_samples", IN_ALL, 0, takes_dense_int8_few,
+        launch_dense_int8_few, NULL, WHY_INT8_FEW),
+    ROW(dense_int8, "dense_int8_cublaslt", IN_ALL, 0, takes_dense_int8_blas, launch_dense_int8_blas,
+        workspace_dense_int8_blas, WHY_INT8_BLAS),
+    ROW(dense_int8, "dense_int8_gemm", IN_ALL, 0, takes_dense_int8_gemm, launch_dense_int8_gemm,
+        NULL, WHY_INT8_GEMM),
+    ROW(dense_int8, "dense_int8_cuda", IN_ALL, 0, NULL, launch_dense_int8, NULL, WHY_INT8_EACH),
+    ROW(conv_int8, "conv_int8_gemm", IN_ALL, KERNEL_NHWC, takes_conv_int8_gemm,
+        launch_conv_int8_gemm, workspace_conv_int8, WHY_INT8_CONV),
+    ROW(conv_int8, "conv_int8_cuda", IN_ALL, KERNEL_NHWC, NULL, launch_conv_int8, NULL,
+        WHY_INT8_GROUPS),
+    INT8(quantise),
+    INT8(dequantise),
+    INT8(add_int8),
+    INT8(table_int8),
+    INT8(concat_int8),
+    INT8(argmax),
+    INT8(max_pool_int8),
+    INT8(average_pool_int8),
 
     /* --- Recurrent layers. */
     PERSISTENT(lstm, takes_lstm_persistent),
@@ -364,10 +427,16 @@ const struct kernel *kernel_find(const struct choice *choice, bool fuses)
     return NULL;
 }
 
+/* Is there what the row needs of a whole program? */
+static bool row_reads(const struct kernel *row, const struct choice *choice)
+{
+    return choice->program->stack || (row->traits & KERNEL_FINDS);
+}
+
 const struct kernel *kernel_find_steps(const struct choice *choice)
 {
     for (const struct kernel &row : kernels)
-        if (row.steps && row_takes(&row, choice))
+        if (row.steps && row_reads(&row, choice) && row_takes(&row, choice))
             return &row;
     return NULL;
 }
@@ -375,7 +444,7 @@ const struct kernel *kernel_find_steps(const struct choice *choice)
 const struct kernel *kernel_find_calls(const struct choice *choice)
 {
     for (const struct kernel &row : kernels)
-        if (row.calls && row_takes(&row, choice))
+        if (row.calls && row_reads(&row, choice) && row_takes(&row, choice))
             return &row;
     return NULL;
 }

@@ -27,6 +27,8 @@ enum : unsigned {
     KERNEL_NHWC = 1u << 2,    /* a convolution that takes its images in either layout */
     KERNEL_ROUNDS = 1u << 3,  /* it writes the 16-bit copies of the parameters it writes */
     KERNEL_SUMS = 1u << 4,    /* it leaves what the next op's update needs (activation_grad.h) */
+    KERNEL_FP8 = 1u << 5,     /* it multiplies in fp8 */
+    KERNEL_FINDS = 1u << 6,   /* of a whole program, which need not be program->stack */
 };
 
 struct kernel {

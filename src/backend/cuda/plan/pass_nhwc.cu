@@ -18,6 +18,11 @@ static enum taking takes_nhwc(const struct program *program, const struct op *op
         if (operand >= 7)
             return reorders ? TAKES_TOGETHER : TAKES_NOT;
         return reorders && operand == 0 ? TAKES_ALONE : TAKES_NOT;
+    case OP_conv_int8: return operand == 0 || operand == 6 ? TAKES_ALONE : TAKES_NOT;
+    case OP_table_int8: return operand == 1 ? TAKES_NOT : TAKES_TOGETHER;
+    case OP_dequantise: return operand == 1 ? TAKES_NOT : TAKES_TOGETHER;
+    case OP_quantise:
+    case OP_add_int8:
     case OP_activate:
     case OP_activate_grad:
     case OP_add:
@@ -31,6 +36,8 @@ static enum taking takes_nhwc(const struct program *program, const struct op *op
         return operand == 0 || operand == 4 || operand == 5 ? TAKES_TOGETHER : TAKES_NOT;
     case OP_sum_channels: return operand == 0 ? TAKES_ALONE : TAKES_NOT;
     case OP_max_pool:
+    case OP_max_pool_int8:
+    case OP_average_pool_int8:
     case OP_average_pool:
     case OP_average_pool_grad: return TAKES_ALONE;
     case OP_max_unpool: return pool_of_places(program, op) ? TAKES_ALONE : TAKES_NOT;
@@ -99,7 +106,8 @@ enum status pass_nhwc(struct plan *plan, const struct choice *choice)
              (bool *)arena_array(&plan->arena, (size_t)program->tensor_count + 1, sizeof(bool)));
     for (int32_t o = 0; o < program->op_count; o++)
         reorders[o] = (choice->alone[o]->traits & KERNEL_NHWC) &&
-                      conv_form_of(program, &program->ops[o], true).nhwc;
+                      (program->ops[o].kind == OP_conv_int8 ||
+                       conv_form_of(program, &program->ops[o], true).nhwc);
     if (nhwc_choose(program, reorders, tensors))
         for (int32_t t = 0; t < program->tensor_count; t++)
             plan->places[t].nhwc = tensors[t];

@@ -75,11 +75,25 @@ static void mixed_choose(const struct program *program, const bool *is_product, 
         tensors[t] = tensors[program_root(program, t)];
 }
 
+/* `some`: an op is computed in fp8. */
+static enum status check_fp8(const struct program *program, bool some)
+{
+    if (program->parts[PART_BACKWARD].from < program->parts[PART_BACKWARD].to)
+        FAIL(STATUS_UNSUPPORTED, "fp8 is for inference: train '%s' with --precision bf16",
+             program->name);
+    if (!some)
+        FAIL(STATUS_UNSUPPORTED,
+             "nothing of '%s' would be computed in fp8: its dense layers need 33 samples, 65,536 "
+             "weights and a multiple of 8 outputs; use --precision bf16",
+             program->name);
+    return STATUS_OK;
+}
+
 enum status pass_precision(struct plan *plan, const struct choice *choice)
 {
     const struct program *program = plan->program;
     const struct instance *instance = plan->instance;
-    bool *is_product, *tensors, some = false, scales = false;
+    bool *is_product, *tensors, some = false, scales = false, fp8 = false;
     if (!precision_is_16bit(instance->device->precision))
         return STATUS_OK;
     NEED(is_product =
@@ -90,6 +104,7 @@ enum status pass_precision(struct plan *plan, const struct choice *choice)
     for (int32_t o = 0; o < program->op_count; o++) {
         is_product[o] = choice->alone[o]->traits & KERNEL_PRODUCT;
         some = some || (choice->alone[o]->traits & (KERNEL_PRODUCT | KERNEL_16BIT));
+        fp8 = fp8 || (choice->alone[o]->traits & KERNEL_FP8);
         scales = scales || loss_scale_begins(program->ops[o].kind);
     }
     if (!some)
@@ -97,12 +112,15 @@ enum status pass_precision(struct plan *plan, const struct choice *choice)
              "nothing of '%s' would be computed in 16 bits: the CUDA backend does so for products "
              "with 1,024 weights and more; use --precision fp32",
              program->name);
+    if (instance->device->fp8)
+        TRY(check_fp8(program, fp8));
     mixed_choose(program, is_product, tensors);
     for (int32_t t = 0; t < program->tensor_count; t++)
         if (tensors[t])
             plan->places[t].type = instance->device->precision;
     plan->mixed->type = instance->device->precision;
     plan->mixed->params = instance->copy;
+    plan->mixed->fp8 = instance->fp8;
     plan->mixed->loss_scale = scales ? instance->loss_scale : NULL;
     return STATUS_OK;
 }

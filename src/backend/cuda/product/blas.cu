@@ -134,6 +134,8 @@ static cudaDataType_t type_of(enum precision precision)
 {
     return precision == PRECISION_BF16   ? CUDA_R_16BF
            : precision == PRECISION_FP16 ? CUDA_R_16F
+           : precision == PRECISION_FP8  ? CUDA_R_8F_E4M3
+           : precision == PRECISION_INT8 ? CUDA_R_8I
                                          : CUDA_R_32F;
 }
 
@@ -156,9 +158,22 @@ static bool recipe_describe(const struct blas *blas, const struct product *produ
         return blas->MatmulDescSetAttribute(recipe->what, name, value, size) ==
                CUBLAS_STATUS_SUCCESS;
     };
-    const bool tf32 = blas_is_tf32(blas) && !precision_is_16bit(product->in);
-    const cublasComputeType_t compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    return blas->MatmulDescCreate(&recipe->what, compute, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS &&
+    const bool fp8 = product->in == PRECISION_FP8, int8 = product->in == PRECISION_INT8;
+    const bool tf32 = blas_is_tf32(blas) && product->in == PRECISION_FP32;
+    const cublasComputeType_t compute = tf32   ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                        : int8 ? CUBLAS_COMPUTE_32I
+                                               : CUBLAS_COMPUTE_32F;
+    const cudaDataType_t bias_type = CUDA_R_16BF;
+    const int8_t quick = 1; /* sums of fp8 keep fewer bits between the matrix units' steps */
+    return blas->MatmulDescCreate(&recipe->what, compute, int8 ? CUDA_R_32I : CUDA_R_32F) ==
+               CUBLAS_STATUS_SUCCESS &&
+           (!fp8 || set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, &quick, sizeof quick)) &&
+           (!fp8 || !product->bias ||
+            set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &bias_type, sizeof bias_type)) &&
+           (!product->scale_a ||
+            set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &product->scale_a, sizeof(float *))) &&
+           (!product->scale_b ||
+            set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &product->scale_b, sizeof(float *))) &&
            set(CUBLASLT_MATMUL_DESC_TRANSA, &a, sizeof a) &&
            set(CUBLASLT_MATMUL_DESC_TRANSB, &b, sizeof b) &&
            set(CUBLASLT_MATMUL_DESC_POINTER_MODE, &mode, sizeof mode) &&
@@ -214,16 +229,18 @@ static bool recipe_find(const struct blas *blas, const struct product *product,
                         struct recipe *recipe)
 {
     const uint64_t m = (uint64_t)product->m, n = (uint64_t)product->n, k = (uint64_t)product->k;
-    const auto layout = [&](cublasLtMatrixLayout_t *out, enum precision type, bool transposed,
+    const auto layout = [&](cublasLtMatrixLayout_t *out, cudaDataType_t type, bool transposed,
                             uint64_t rows, uint64_t columns, int64_t step) {
         const uint64_t tall = transposed ? columns : rows;
-        return blas->MatrixLayoutCreate(out, type_of(type), tall, transposed ? rows : columns,
+        return blas->MatrixLayoutCreate(out, type, tall, transposed ? rows : columns,
                                         step ? step : (int64_t)tall) == CUBLAS_STATUS_SUCCESS;
     };
+    const cudaDataType_t in = type_of(product->in);
+    const cudaDataType_t out = product->in == PRECISION_INT8 ? CUDA_R_32I : type_of(product->out);
     if (!recipe_describe(blas, product, recipe) ||
-        !layout(&recipe->a, product->in, product->a_transposed, m, k, product->a_step) ||
-        !layout(&recipe->b, product->in, product->b_transposed, k, n, product->b_step) ||
-        !layout(&recipe->d, product->out, false, m, n, product->d_step) ||
+        !layout(&recipe->a, in, product->a_transposed, m, k, product->a_step) ||
+        !layout(&recipe->b, in, product->b_transposed, k, n, product->b_step) ||
+        !layout(&recipe->d, out, false, m, n, product->d_step) ||
         !recipe_wish(blas, product, recipe))
         return false;
     recipe_ask(blas, recipe, PRODUCT_BYTES);
@@ -245,19 +262,29 @@ static bool recipe_run(const struct blas *blas, const struct recipe *recipe,
                        const struct product *product, const cublasLtMatmulAlgo_t *how, void *room,
                        cudaStream_t stream)
 {
-    static const float one = 1.0f, zero = 0.0f;
-    const float *beta = product->adds ? &one : &zero;
-    return blas->Matmul(blas->handle, recipe->what, product->alpha ? product->alpha : &one,
+    static const float one_real = 1.0f, zero = 0.0f; /* 0 is the same bits as an integer */
+    static const int32_t one_integer = 1;
+    const void *one =
+        product->in == PRECISION_INT8 ? (const void *)&one_integer : (const void *)&one_real;
+    const void *beta = product->adds ? one : (const void *)&zero;
+    return blas->Matmul(blas->handle, recipe->what, product->alpha ? product->alpha : one,
                         product->a, recipe->a, product->b, recipe->b,
                         product->alpha ? product->beta : beta, product->d, recipe->d, product->d,
                         recipe->d, how, room, PRODUCT_BYTES, stream) == CUBLAS_STATUS_SUCCESS;
 }
 
-/* Numbers between -1 and 1: zeros are multiplied with less power, and so quicker. */
+/* Numbers between -1 and 1, or bytes of all kinds but NaN: zeros are multiplied with less power,
+ * and so quicker. */
 static __global__ void fill_any(int64_t count, struct cells cells)
 {
     FOR_EACH(index, count)
-    cells_put(cells, index, (float)((uint32_t)index * 2654435761u >> 8) / 8388608.0f - 1.0f);
+    {
+        const uint32_t any = (uint32_t)index * 2654435761u >> 8;
+        if (cells.type == PRECISION_FP8 || cells.type == PRECISION_INT8)
+            ((uint8_t *)cells.data)[index] = (uint8_t)(any & 0xb7);
+        else
+            cells_put(cells, index, (float)any / 8388608.0f - 1.0f);
+    }
 }
 
 /* Memory like that of a product, which timing may overwrite. */
@@ -272,7 +299,8 @@ struct trial {
 
 static uint64_t trial_bytes(int64_t count, enum precision type)
 {
-    const uint64_t bytes = (uint64_t)count * (precision_is_16bit(type) ? 2 : 4);
+    const bool is_8bit = type == PRECISION_FP8 || type == PRECISION_INT8;
+    const uint64_t bytes = (uint64_t)count * (is_8bit ? 1 : precision_is_16bit(type) ? 2 : 4);
     return (bytes + 255) / 256 * 256;
 }
 
@@ -409,6 +437,7 @@ static struct product form_of(const struct product *product)
     form.d = (void *)(uintptr_t)alignment_of(product->d);
     form.bias = (const void *)(uintptr_t)(product->bias != NULL);
     form.alpha = (const float *)(uintptr_t)(product->alpha != NULL);
+    form.scale_a = form.scale_b = NULL;
     return form;
 }
 

@@ -18,9 +18,10 @@ struct product {
     bool a_transposed, b_transposed;
     const void *a, *b;
     int64_t a_step, b_step, d_step; /* elements from one column to the next; 0: no gap */
-    enum precision in;              /* of a and b: fp32 (then tf32 is tf32's), bf16 or fp16 */
+    enum precision in; /* of a and b: fp32 (then tf32 is tf32's), bf16, fp16, fp8, int8 */
+    const float *scale_a, *scale_b; /* device, of fp8: what one stands for; NULL: 1 */
     void *d;
-    enum precision out;        /* of d and the bias: fp32, or as `in` */
+    enum precision out;        /* of d and the bias: fp32, or 16 bits; of int8 sums are written */
     const float *alpha, *beta; /* device; NULL: 1 and 0, or where it `adds` 1 and 1 */
     bool adds;
     const void *bias; /* [m], or NULL */

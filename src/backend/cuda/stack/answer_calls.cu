@@ -1,6 +1,7 @@
 /* answer_calls.cu: the host's side of plans that answer calls. */
 #include "backend/cuda/stack/answer_calls.h"
 
+#include "backend/cuda/narrow/stack_cores.h"
 #include "backend/cuda/plan/kernel_row.h"
 
 extern "C" {
@@ -10,6 +11,11 @@ extern "C" {
 
 /* Looks for an answer between two questions to the driver whether anything went wrong. */
 enum { LOOKS_AT_ONCE = 1 << 14 };
+
+static bool has_cores(const struct plan *plan)
+{
+    return plan->stack->kernel->steps == &steps_by_cores;
+}
 
 /* Where the parameters are. */
 static void locate_net(const struct plan *plan, struct answer_net *net)
@@ -86,9 +92,14 @@ static enum status take_up(struct plan *plan)
     void *memory;
     TRY(cuda_alloc(plan->instance->device, answer->bytes, "what lies between layers", &memory));
     answer->between = (float *)memory;
-    locate_net(plan, &answer->net);
     TRY(make_mailbox(answer));
-    if (answer->grid)
+    if (has_cores(plan)) {
+        TRY(stack_begin(plan));
+        cores_listen(plan->stack, &answer->net.mail);
+    } else {
+        locate_net(plan, &answer->net);
+    }
+    if (answer->grid && !has_cores(plan))
         grid_listen(answer->grid, &answer->net.mail);
     if (answer->resident)
         return STATUS_OK;
@@ -97,6 +108,14 @@ static enum status take_up(struct plan *plan)
     for (uint32_t slot = 0; calls->launch && slot < MAIL_SLOTS; slot++)
         TRY(capture_slot(plan, slot));
     return STATUS_OK;
+}
+
+/* Is there a kernel for whole steps that can stay instead, and take calls? */
+static bool can_stay(const struct plan *plan, const struct kernel *kernel)
+{
+    if (has_cores(plan))
+        return cores_can_listen(plan->stack);
+    return !kernel->calls->stays && grid_can_listen(plan->program->stack, plan->program->batch);
 }
 
 enum status answer_prepare(struct plan *plan, enum answering answering)
@@ -110,12 +129,13 @@ enum status answer_prepare(struct plan *plan, enum answering answering)
     NEED(answer);
     answer->kernel = kernel;
     answer->gpu = &plan->instance->device->properties;
-    answer->net = answer_sizes(plan->program);
+    answer->stack = plan->stack;
+    answer->net = has_cores(plan) ? cores_sizes(plan->stack) : answer_sizes(plan->program);
     answer->resident = answering == ANSWER_RESIDENT;
-    answer->grid = !kernel->calls->stays && grid_can_listen(plan->program->stack, answer->net.batch)
-                       ? plan->stack
-                       : NULL;
-    answer->queued = !kernel->calls->launch && !answer->resident;
+    answer->grid = can_stay(plan, kernel) ? plan->stack : NULL;
+    answer->queued =
+        !answer->resident &&
+        (has_cores(plan) ? answering == ANSWER_QUEUED && answer->grid : !kernel->calls->launch);
     if (kernel->calls->bytes && !answer->resident)
         answer->bytes = kernel->calls->bytes(&answer->net);
     plan->answer = answer;
@@ -131,6 +151,8 @@ int32_t answer_launches(const struct plan *plan, int32_t op)
     const struct dense_stack *dense = plan->program->stack;
     if (answer->resident || answer->queued)
         return 0;
+    if (has_cores(plan))
+        return cores_first_op(plan) == op;
     for (int32_t l = 0; l < dense->layers; l++)
         if (dense->layer[l].dense == op)
             return calls->launches ? calls->launches(&answer->net, l) : l == 0;
@@ -185,12 +207,15 @@ static enum status send_kernel(struct plan *plan, uint32_t number, bool stays)
 {
     struct answer *answer = plan->answer;
     struct device *device = plan->instance->device;
+    if (has_cores(plan))
+        TRY(cores_refresh(plan));
     if (!stays) {
         CUDA(cudaGraphLaunch(answer->slots[number % MAIL_SLOTS], stream_of(plan, number)));
         return STATUS_OK;
     }
-    CUDA(answer->grid ? grid_launch_from(answer->grid, number, device->stream)
-                      : answer->kernel->calls->launch(answer, number, true, device->stream));
+    CUDA(answer->grid && !has_cores(plan)
+             ? grid_launch_from(answer->grid, number, device->stream)
+             : answer->kernel->calls->launch(answer, number, true, device->stream));
     answer->waits = true;
     return STATUS_OK;
 }

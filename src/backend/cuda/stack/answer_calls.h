@@ -37,7 +37,8 @@ struct answer {
     const struct kernel *kernel; /* the row that takes it */
     const cudaDeviceProp *gpu;
     struct answer_net net;
-    struct stack *grid; /* not narrow: the kernel that stays; NULL: it cannot */
+    struct stack *stack; /* the plan's */
+    struct stack *grid;  /* not narrow: the kernel that stays; NULL: it cannot */
     bool resident;
     bool queued;                       /* what can stay is sent by the first call */
     bool waits;                        /* a kernel has been launched, and not been told to leave */

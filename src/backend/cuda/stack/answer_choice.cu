@@ -91,6 +91,8 @@ const char *answer_why_none(const struct plan *plan)
         return program->op_by_op;
     if (!program->whole || plan->observer.level != OBSERVE_NOTHING)
         return "each op is watched";
+    if (plan->stack && plan->stack->kernel->steps == &steps_by_cores)
+        return "a call may bring 2,048 numbers at most, inputs times samples";
     if (program->stack->probabilities)
         return "it stores probabilities";
     if (!plan->stack)

@@ -1,6 +1,7 @@
 /* stack_choice.cu: which stacks of dense layers each kernel for whole steps takes, and why none
  * does. The rows are in plan/kernel_list.cu. */
 #include "backend/cuda/host/cuda_device.h"
+#include "backend/cuda/narrow/stack_cores.h"
 #include "backend/cuda/plan/kernel_families.h"
 #include "backend/cuda/plan/kernel_row.h"
 #include "backend/cuda/stack/stack_run.h"
@@ -78,13 +79,10 @@ bool takes_stack_grid(const struct choice *choice)
 }
 
 /* Why no kernel was chosen for a stack of dense layers. */
-static const char *why_none(const struct device *device, const struct dense_stack *dense,
-                            int32_t batch)
+static const char *why_none(const struct dense_stack *dense, int32_t batch)
 {
     static_assert(GRID_BATCH_MOST == 12 && GRID_TRAINED_MOST == 16 && GRID_LAST_MOST == 32,
                   "the texts have these numbers");
-    if (device && precision_is_16bit(device->precision))
-        return "whole steps are computed in fp32";
     if (dense->probabilities)
         return "it stores probabilities, which needs one block: layers at most 32 wide, 64 samples "
                "at most 8 wide, 32 of 16, 16 of 32";
@@ -108,7 +106,9 @@ const char *stack_supports(const struct device *device, const struct program *pr
     struct choice choice = {};
     choice.device = device;
     choice.program = program;
-    if (!program->stack)
-        return "it is not a plain stack of dense layers";
-    return kernel_find_steps(&choice) ? NULL : why_none(device, program->stack, program->batch);
+    if (kernel_find_steps(&choice))
+        return NULL;
+    if (!program->stack || (device && precision_is_16bit(device->precision)))
+        return cores_why_none(device, program);
+    return why_none(program->stack, program->batch);
 }

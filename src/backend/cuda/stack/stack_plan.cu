@@ -64,18 +64,18 @@ enum status stack_prepare(struct plan *plan, enum answering answering)
     choice.device = plan->instance->device;
     choice.program = program;
     choice.answering = answering;
-    if (!program->stack)
-        FAIL(STATUS_INPUT, "the program '%s' is marked whole and is no stack of layers",
-             program->name);
     const struct kernel *kernel = kernel_find_steps(&choice);
     if (!kernel)
         return STATUS_OK; /* calls are a graph of its ops */
+    const struct stack_kernel *steps = kernel->steps;
     struct stack *stack = (struct stack *)arena_array(&plan->arena, 1, sizeof *stack);
     NEED(stack);
     stack->kernel = kernel;
-    if (kernel->steps->bytes)
-        stack->bytes = kernel->steps->bytes(program->stack, program->batch, &limits);
+    if (steps->bytes)
+        stack->bytes = steps->bytes(program->stack, program->batch, &limits);
     plan->stack = stack;
+    if (steps->choose)
+        steps->choose(plan);
     return STATUS_OK;
 }
 
@@ -94,6 +94,8 @@ enum status stack_begin(struct plan *plan)
     struct stack *stack = plan->stack;
     const struct dense_stack *dense = plan->program->stack;
     void *memory;
+    if (stack->kernel->steps->begin)
+        return stack->kernel->steps->begin(plan);
     TRY(cuda_alloc(plan->instance->device, stack->bytes, "the whole step's kernel", &memory));
     stack->memory = (char *)memory;
     stack->rule.kind = OP_COUNT;
@@ -119,6 +121,8 @@ enum status stack_run(struct plan *plan, int64_t steps)
     /* of a launch: nobody waits for seconds to stop it */
     enum { STEPS_MOST = 1 << 16, SAMPLES_MOST = 1 << 30 };
     struct stack *stack = plan->stack;
+    if (stack->kernel->steps->run)
+        return stack->kernel->steps->run(plan, steps);
     const int64_t most = (SAMPLES_MOST - 1) / plan->program->batch + 1;
     const int64_t at_once = most < STEPS_MOST ? most : (int64_t)STEPS_MOST;
     for (int64_t left = steps; left > 0; left -= at_once)

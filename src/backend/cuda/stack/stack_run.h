@@ -21,6 +21,7 @@ struct stack {
     const struct kernel *kernel; /* the row that takes it */
     uint64_t bytes;              /* of device memory, beside the plan's own */
     char *memory;
+    uint64_t version; /* of the parameters that are laid out anew there (stack_cores.h) */
     struct learnt_layer layer[DENSE_STACK_MOST];
     struct any_rule rule;                  /* of kind OP_COUNT: plain sgd, or nothing is trained */
     alignas(16) char net[STACK_NET_BYTES]; /* struct block_net, replicas_net or grid_net */
@@ -34,6 +35,11 @@ struct stack_kernel {
     void (*prepare)(struct stack *stack, const struct dense_stack *dense,
                     const struct stack_step *step, const struct stack_limits *limits);
     cudaError_t (*launch)(struct stack *stack, int64_t steps, cudaStream_t stream);
+    /* Or instead of these, of a kernel that finds its layers itself (KERNEL_FINDS): sizes; memory;
+     * steps. */
+    void (*choose)(struct plan *plan) = NULL;
+    enum status (*begin)(struct plan *plan) = NULL;
+    enum status (*run)(struct plan *plan, int64_t steps) = NULL;
 };
 
 /* stack_choice.cu; no device: of the one that the kernels were made on */
