@@ -30,9 +30,12 @@ struct maker {
     double any_event;
 };
 
-static bool is_op(const struct maker *maker, const struct span *span)
+#define EARLIER UINT32_MAX /* in call_of: its call stands before the part that is looked at */
+
+static bool is_op(const struct maker *maker, size_t i)
 {
-    return steps_on_gpu(maker->trace, span, maker->steps->gpu);
+    return steps_on_gpu(maker->trace, &maker->trace->spans[i], maker->steps->gpu) &&
+           maker->call_of[i] != EARLIER;
 }
 
 /* An op whose call is not in the trace starts by itself: it is its own call, which takes no time.
@@ -43,7 +46,7 @@ static enum status make_rows(struct maker *maker)
     struct replay *replay = maker->replay;
     size_t calls = 0, ops = 0;
     for (size_t i = maker->from; i < trace->span_count; i++) {
-        bool op = is_op(maker, &trace->spans[i]);
+        bool op = is_op(maker, i);
         ops += op;
         calls += trace->spans[i].kind == SPAN_call || (op && !maker->call_of[i]);
     }
@@ -51,7 +54,7 @@ static enum status make_rows(struct maker *maker)
     NEED(replay->ops = arena_array(&replay->arena, ops, sizeof *replay->ops));
     for (size_t i = maker->from; i < trace->span_count; i++) {
         const struct span *span = &trace->spans[i];
-        if (span->kind != SPAN_call && !(is_op(maker, span) && !maker->call_of[i]))
+        if (span->kind != SPAN_call && !(is_op(maker, i) && !maker->call_of[i]))
             continue;
         maker->row_of_call[i] = (uint32_t)replay->call_count + 1;
         struct replay_call *call = &replay->calls[replay->call_count++];
@@ -60,7 +63,7 @@ static enum status make_rows(struct maker *maker)
                                              : CALL_OTHER;
     }
     for (size_t i = maker->from; i < trace->span_count; i++)
-        if (is_op(maker, &trace->spans[i]))
+        if (is_op(maker, i))
             replay->calls[maker->row_of_call[maker->call_of[i] ? maker->call_of[i] - 1 : i] - 1]
                 .ops++;
     return STATUS_OK;
@@ -78,7 +81,7 @@ static void place_ops(struct maker *maker)
     }
     for (size_t i = maker->from; i < maker->trace->span_count; i++) {
         const struct span *span = &maker->trace->spans[i];
-        if (!is_op(maker, span))
+        if (!is_op(maker, i))
             continue;
         size_t own = maker->call_of[i] ? maker->call_of[i] - 1 : i;
         struct replay_call *call = &replay->calls[maker->row_of_call[own] - 1];
@@ -317,23 +320,27 @@ static enum status make_with(struct maker *maker)
     return STATUS_OK;
 }
 
-/* The window, and two steps before it, whose ops may still be under way when it begins. */
+/* The window, and two steps before it, whose ops may still be under way when it begins; from the
+ * call on that launched the first of these steps: a host may be far ahead of its GPU. */
 static void find_part(struct maker *maker)
 {
     const struct steps *steps = maker->steps;
     const int64_t window = steps->end_ns - steps->start_ns;
     const int64_t from_ns = steps->start_ns - 2 * window / (int64_t)steps->count;
+    const uint32_t first_call = maker->call_of[steps->first[0]];
     while (maker->trace->spans[maker->from].start_ns < from_ns)
         maker->from++;
+    if (first_call && first_call - 1 < maker->from)
+        maker->from = first_call - 1;
     maker->replay->window_ns = window;
 }
 
-/* What was launched before the part starts by itself. */
+/* What was launched before the part is left out: it comes before all that is in it. */
 static void drop_earlier_calls(struct maker *maker)
 {
     for (size_t i = maker->from; i < maker->trace->span_count; i++)
         if (maker->call_of[i] && maker->call_of[i] - 1 < maker->from)
-            maker->call_of[i] = 0;
+            maker->call_of[i] = is_op(maker, i) ? EARLIER : 0;
 }
 
 enum status replay_make(const struct trace *trace, const struct steps *steps, struct replay *replay)
@@ -343,8 +350,8 @@ enum status replay_make(const struct trace *trace, const struct steps *steps, st
     if (steps->gpu < 0 || !steps->count)
         FAIL(STATUS_UNSUPPORTED, "the trace has no %s, so that it cannot be replayed",
              steps->gpu < 0 ? "kernels of a GPU" : "steps that repeat");
-    find_part(&maker);
     TRY(trace_calls(trace, &maker.call_of));
+    find_part(&maker);
     drop_earlier_calls(&maker);
     enum status status = make_with(&maker);
     mem_free(maker.call_of);

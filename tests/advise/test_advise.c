@@ -189,4 +189,65 @@ TEST(calls_are_known_by_their_names)
     CHECK_EQUAL_INT(call_kind_of("aten::linear"), CALL_OTHER);
 }
 
+/* One call and what it starts. The host is at *host_ns, and waits until the op that it launched
+ * `DEEP` ops ago is done. */
+enum { DEEP = 1024, AHEAD_STEPS = 289, AHEAD_KERNELS = 17 };
+static int64_t done_ns[DEEP];
+
+static void launch(struct trace *trace, int64_t *host_ns, int64_t *gpu_ns, uint32_t number,
+                   enum span_kind kind, int64_t ns)
+{
+    struct span call = {.kind = SPAN_call, .correlation = number, .start_ns = *host_ns};
+    struct span op = {.kind = (uint8_t)kind, .correlation = number, .lane = 1};
+    char name[32];
+    const char *call_name = kind == SPAN_copy ? "cudaMemcpyAsync" : "cudaLaunchKernel";
+    snprintf(name, sizeof name, "kernel_%u", number % (AHEAD_KERNELS + 1));
+    if (done_ns[number % DEEP] > *host_ns)
+        *host_ns = done_ns[number % DEEP];
+    *host_ns += 5000;
+    call.end_ns = *host_ns;
+    *gpu_ns = (*gpu_ns > *host_ns ? *gpu_ns : *host_ns) + 2000;
+    op.start_ns = *gpu_ns;
+    op.end_ns = *gpu_ns += ns;
+    done_ns[number % DEEP] = *gpu_ns;
+    if (kind == SPAN_copy) {
+        op.bytes = 100 << 20;
+        op.from_memory = MEMORY_PINNED;
+        op.to_memory = MEMORY_DEVICE;
+    }
+    CHECK_OK(trace_text(trace, call_name, strlen(call_name), &call.name));
+    CHECK_OK(trace_text(trace, name, strlen(name), &op.name));
+    CHECK_OK(trace_add(trace, &call));
+    CHECK_OK(trace_add(trace, &op));
+    *host_ns += 3000;
+}
+
+/* The host launches a thousand ops ahead, so that those of a step were launched fifty steps before.
+ */
+TEST(a_host_far_ahead_is_replayed)
+{
+    struct trace trace = {0};
+    struct advice advice;
+    uint16_t lane;
+    int64_t host_ns = 0, gpu_ns = 0;
+    uint32_t number = 0;
+    memset(done_ns, 0, sizeof done_ns);
+    CHECK_OK(trace_lane(&trace, &(struct lane){.kind = LANE_THREAD, .number = 1}, &lane));
+    CHECK_OK(trace_lane(&trace, &(struct lane){.kind = LANE_STREAM, .number = 7}, &lane));
+    for (int step = 0; step < AHEAD_STEPS; step++) {
+        launch(&trace, &host_ns, &gpu_ns, ++number, SPAN_copy, 1800000);
+        for (int i = 0; i < AHEAD_KERNELS; i++)
+            launch(&trace, &host_ns, &gpu_ns, ++number, SPAN_kernel, 20000);
+    }
+    CHECK_OK(trace_finish(&trace, "far ahead"));
+    if (CHECK_OK(advise(&trace, &advice))) {
+        CHECK_NEAR(advice.replay, 1, 0.02);
+        CHECK(advice.count > 0 && !strcmp(advice.findings[0].rule->id, "R2"));
+        if (advice.count)
+            CHECK_NEAR(advice.findings[0].gain, 1.2, 0.05);
+        advice_free(&advice);
+    }
+    trace_free(&trace);
+}
+
 CHECK_MAIN
