@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LATENCY_MOST_NS = 1000000 }; /* of a launch: what is longer is something else */
 enum { KINDS = 3 }; /* kernel, copy, fill: those on a device come first in kinds.def */
 
 void replay_free(struct replay *replay)
@@ -27,6 +28,7 @@ struct maker {
     uint16_t *stream_of;             /* of each lane: its number among streams */
     double latency[KINDS], gap;      /* usual ones */
     double *stream_end, *last_event; /* in the trace's own time, while walking it */
+    size_t done;                     /* ops, in launch order, that are over by then */
     double any_event;
 };
 
@@ -185,7 +187,9 @@ static enum status find_usual(struct maker *maker)
                 const struct replay_op *op = &replay->ops[replay->calls[c].first_op + o];
                 const struct span *span = span_of(maker, op->span);
                 double before = maker->stream_end[op->stream];
-                if (span->kind == kind && before <= (double)call->start_ns)
+                /* of the first one nothing is known of what was before it: the GPU may be behind */
+                if (span->kind == kind && before <= (double)call->start_ns &&
+                    span->start_ns - call->start_ns < LATENCY_MOST_NS)
                     latencies[free_count++] = (double)(span->start_ns - call->start_ns);
                 if (span->kind == SPAN_kernel && before > (double)call->end_ns)
                     gaps[queued_count++] = (double)span->start_ns - before;
@@ -249,6 +253,24 @@ static void find_own_wait(const struct maker *maker, const struct span *span,
     }
 }
 
+/* A launch that goes on when one of the many ops before it is done: there was no more room. */
+static void find_room_wait(struct maker *maker, const struct span *span, struct replay_call *call)
+{
+    enum { DEEP = 128, LONG_NS = 20000 };
+    const struct replay *replay = maker->replay;
+    while (maker->done < call->first_op &&
+           span_of(maker, replay->ops[maker->done].span)->end_ns <= span->end_ns)
+        maker->done++;
+    if (call->wait != REPLAY_GOES_ON || !call->ops || !maker->done || span_ns(span) < LONG_NS ||
+        call->first_op - maker->done < DEEP)
+        return;
+    const struct span *freed = span_of(maker, replay->ops[maker->done - 1].span);
+    if (freed->end_ns > span->start_ns && span->end_ns - freed->end_ns < LONG_NS) {
+        call->wait = REPLAY_WAITS_ROOM;
+        call->depth = call->first_op - (uint32_t)(maker->done - 1);
+    }
+}
+
 static void time_call(struct maker *maker, uint16_t last_stream, struct replay_call *call)
 {
     const double least = 2000; /* ns that a wait takes when there is nothing to wait for */
@@ -257,10 +279,13 @@ static void time_call(struct maker *maker, uint16_t last_stream, struct replay_c
     if (span->kind != SPAN_call)
         return;
     find_own_wait(maker, span, call);
+    find_room_wait(maker, span, call);
     if (call->ops)
         own_end =
             (double)span_of(maker, maker->replay->ops[call->first_op + call->ops - 1].span)->end_ns;
     double end = awaited(maker, call, last_stream, own_end);
+    if (call->wait == REPLAY_WAITS_ROOM)
+        end = (double)span_of(maker, maker->replay->ops[call->first_op - call->depth].span)->end_ns;
     call->ns = (double)span_ns(span);
     if (end > (double)span->start_ns) { /* it did wait */
         call->tail_ns = (double)span->end_ns - end;
@@ -373,20 +398,27 @@ enum status replay_copy(const struct replay *replay, struct replay *copy)
 
 struct player {
     const struct replay *replay;
+    double *op_end;     /* of each op */
     double *end;        /* of each stream: when the last op that was launched on it ends … */
     double *waits_for;  /* … and what its later ops wait for */
     double any_event;   /* when the event that was recorded last passes */
     double before;      /* the start of the call whose copy was made ahead last; or -INFINITY */
+    double used, spare; /* the end of the ops before the copy made ahead last, and before that */
     double first, last; /* starts of the ops that begin and end the window */
     uint16_t last_stream;
 };
 
-/* A copy made ahead starts when the one before it was asked for, on a stream of its own. */
+/* A copy made ahead starts when the one before it was asked for, on a stream of its own, and when
+ * the step before the last is done: there are two buffers. */
 static double start_ahead(struct player *player, const struct replay_op *op, double call_start)
 {
     double *end = &player->end[player->replay->stream_count - 1];
     double asked = isinf(player->before) ? call_start : player->before;
-    double start = fmax(*end, asked + op->latency_ns);
+    if (player->end[op->stream] > player->used) {
+        player->spare = player->used;
+        player->used = player->end[op->stream];
+    }
+    double start = fmax(fmax(*end, player->spare), asked + op->latency_ns);
     *end = start + op->ns;
     player->waits_for[op->stream] = fmax(player->waits_for[op->stream], *end);
     player->before = call_start;
@@ -414,10 +446,11 @@ static double play_ops(struct player *player, const struct replay_call *call, do
     double end = call_start;
     for (size_t o = call->first_op; o < call->first_op + call->ops; o++) {
         const struct replay_op *op = &player->replay->ops[o];
+        player->op_end[o] = -INFINITY;
         if (op->dropped)
             continue;
         double start = start_op(player, op, call_start);
-        end = start + op->ns;
+        end = player->op_end[o] = start + op->ns;
         if (o == player->replay->first_op)
             player->first = start;
         if (o == player->replay->last_op)
@@ -434,6 +467,7 @@ static double play_wait(struct player *player, const struct replay_call *call, d
     case REPLAY_WAITS_STREAM: return player->end[stream];
     case REPLAY_WAITS_EVENT: return player->any_event;
     case REPLAY_WAITS_OWN: return own_end;
+    case REPLAY_WAITS_ROOM: return player->op_end[call->first_op - call->depth];
     case REPLAY_WAITS_ALL:
         for (size_t s = 0; s < player->replay->stream_count; s++)
             end = fmax(end, player->end[s]);
@@ -460,11 +494,16 @@ static void play(struct player *player)
 
 enum status replay_run(const struct replay *replay, double *window_ns)
 {
-    struct player player = {.replay = replay, .any_event = -INFINITY, .before = -INFINITY};
+    struct player player = {.replay = replay,
+                            .any_event = -INFINITY,
+                            .before = -INFINITY,
+                            .used = -INFINITY,
+                            .spare = -INFINITY};
     struct arena arena = {0};
     player.end = arena_array(&arena, replay->stream_count, sizeof *player.end);
     player.waits_for = arena_array(&arena, replay->stream_count, sizeof *player.waits_for);
-    if (!player.end || !player.waits_for) {
+    player.op_end = arena_array(&arena, replay->op_count, sizeof *player.op_end);
+    if (!player.end || !player.waits_for || !player.op_end) {
         arena_free(&arena);
         FAIL(STATUS_MEMORY, "out of memory");
     }

@@ -21,6 +21,7 @@ enum replay_wait {
     REPLAY_WAITS_ALL,    /* … on all streams */
     REPLAY_WAITS_EVENT,  /* until the event that was recorded last has passed */
     REPLAY_WAITS_OWN,    /* until its own op is done: a copy of pageable memory */
+    REPLAY_WAITS_ROOM,   /* until an op that was launched long before is done: the queue is full */
     REPLAY_RECORDS,      /* goes on; an event is put on the stream */
     REPLAY_QUEUES,       /* goes on; later ops of the stream wait for the last event elsewhere */
 };
@@ -29,6 +30,7 @@ struct replay_call {
     uint32_t span;          /* of the trace */
     uint32_t first_op, ops; /* what it starts */
     uint16_t stream;        /* of a wait or event */
+    uint32_t depth;         /* REPLAY_WAITS_ROOM: of ops, from its own back to that op */
     uint8_t wait;           /* enum replay_wait */
     uint8_t kind;           /* enum call_kind */
     bool beside;            /* begins while the call before it still runs, on another thread */

