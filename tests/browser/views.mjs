@@ -400,6 +400,7 @@ export const viewTests = {
     assert.match(await networks.textContent("main"), /No networks yet.*prony explain lenet/s);
     const profiles = await openPage(browser, await address, "/?view=profiles");
     assert.match(await profiles.textContent("main"), /No profiles yet.*prony profile large --batch 10 --store .*empty\.db/s);
+    for (const one of [page, networks, profiles]) await one.context().close(); // or they miss the server
     assert.equal(await stopGuide(guide), 0);
   },
 };
