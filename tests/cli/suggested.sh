@@ -28,7 +28,7 @@ unknown() {
             for (i in names) is_command[names[i]] = 1
             while ((getline line < flags) > 0) { has[line] = 1; split(line, words, " "); any[words[2]] = 1 }
             while ((getline line < colours) > 0) any[line] = 1
-            any["--version"] = 1
+            any["--version"] = any["--cfg"] = 1 # the latter is SimGrid'"'"'s
         }
         function look(verb, rest,   flag) {
             while (match(rest, /(^|[^-a-z])--[a-z][a-z-]*/)) {
@@ -51,7 +51,7 @@ unknown() {
 found=$(texts src | unknown)
 [ "$(wc -l <"$folder/flags")" -ge 100 ] && [ -z "$found" ]
 report texts_name_what_there_is $? "found $found"
-printf '"%s"\n' 'try prony bench small --workers 2' 'see prony stroe --repair' 'with --wrokers' >"$folder/planted"
+printf '"%s"\n' 'try prony bench small --average-every 2' 'see prony stroe --repair' 'with --wrokers' >"$folder/planted"
 [ "$(unknown <"$folder/planted" | wc -l)" -eq 3 ]
 report finds_planted_ones $? "found $(unknown <"$folder/planted")"
 
@@ -118,11 +118,15 @@ for model in small large lenet; do
 done >>"$folder/all"
 # Of pages the texts, with a store, a network and a file put in.
 "$prony" store export --store "$folder/store.db" >"$folder/results.jsonl" 2>/dev/null
+cp tests/trace/recorded/jax_cpu.trace.json.gz "$folder/trace.json.gz"
+"$prony" train mlp:64-16-10 digits --epochs 1 --out "$folder/digits.safetensors" >/dev/null 2>&1
 texts src/guide/ui | grep '^.prony [a-z]* ' | sed 's/^.prony //; s/.$//' >"$folder/pages"
 cat $(find src/guide/ui -name '*.ts') | grep -o 'benchLine("[^"]*"' | sed 's/.*("/bench /; s/"$/ --store S/' >>"$folder/pages"
 [ "$(wc -l <"$folder/pages")" -ge 8 ]
 report finds_commands_of_pages $? "found $(cat "$folder/pages")"
-sed "s|\${[^}]*model[^}]*}|small|g; s|\${words}|small|; s|\${[^}]*}|S|g; s| S\$| $folder/store.db|; s|results.jsonl|$folder/&|" "$folder/pages" >>"$folder/all"
+sed "s|\${[^}]*model[^}]*}|small|g; s|\${words}|small|; s|\${to}|--store $folder/store.db|; s|\${pair[^}]*}|results.jsonl|g
+    s|\${[^}]*}|S|g; s| S\$| $folder/store.db|; s|results.jsonl|$folder/&|g; s|trace.json.gz|$folder/&|
+    s|digits.safetensors|$folder/&|; s|python3 train.py|true|" "$folder/pages" >>"$folder/all"
 # One of each kind is run: the same flags, frameworks, backends and scenarios.
 awk '{
     key = $1

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #define AT(field) ARG(struct bench_request, field)
 #define MEANING_TEXT "A,B,…"
@@ -126,13 +127,19 @@ static enum status all_precisions(struct arena *arena, struct sweep_list *out)
     return STATUS_OK;
 }
 
+/* Is it called like a file, and is none? Whoever opens it says so. */
+static bool is_missing_file(const char *model)
+{
+    return strchr(model, '.') && access(model, F_OK) != 0;
+}
+
 /* Accuracy is that of trained weights. */
 static enum status request_accuracy(const struct bench_request *request)
 {
     const struct sweep_list *models = &request->sweep.lists[AXIS_model];
     const struct sweep_list *phases = &request->sweep.lists[AXIS_phase];
     for (int i = 0; request->accurate && i < models->count; i++)
-        if (!accuracy_is_trained(models->values[i]))
+        if (!accuracy_is_trained(models->values[i]) && !is_missing_file(models->values[i]))
             FAIL(STATUS_INPUT,
                  "--accuracy %s: found the network '%s', which has no trained weights; expected a "
                  "file that prony train or prony quantise wrote, or an ONNX file",

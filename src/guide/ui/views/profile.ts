@@ -226,7 +226,7 @@ function findingsCard(profile: Profile, asked: Asked): HTMLElement {
       element(
         "p",
         { className: "lead", id: "findings" },
-        "prony tries other batches, threads, types and backends of this network, and says what they gain:",
+        "What other batches, threads, types and backends of this network would gain:",
       ),
       commandToCopy(advise),
     );
