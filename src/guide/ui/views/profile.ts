@@ -226,7 +226,7 @@ function findingsCard(profile: Profile, asked: Asked): HTMLElement {
       element(
         "p",
         { className: "lead", id: "findings" },
-        "What other batches, threads, types and backends of this network would gain:",
+        "Other batches, threads, types and backends may gain time. This command measures them:",
       ),
       commandToCopy(advise),
     );
