@@ -1,6 +1,6 @@
-/* worker.c: see worker.h. The order of what a worker does is that of train/pipeline.c and of plans:
- * sums are started where the program starts them, waited for where it waits, by a queue beside the
- * computation. */
+/* worker.c: see worker.h. The order of what a worker does is that of train/workers/pipeline.c and
+ * of plans: sums are started where the program starts them, waited for where it waits, by a queue
+ * beside the computation. */
 #include "simulate/worker.h"
 
 #include "base/memory.h"

@@ -1,5 +1,4 @@
-/* The test framework itself, as far as a passing test can see it; tests/run_tests.sh sees it fail.
- */
+/* The test framework itself, as far as a passing test can see it; check_runner.sh sees it fail. */
 #include "check.h"
 
 static int order;

@@ -1,4 +1,5 @@
-/* test_chain.c: which programs are a plain stack of dense layers, and what is found in them. */
+/* test_stack_find.c: which programs are a plain stack of dense layers, and what is found in them.
+ */
 #include "core/pass/fuse.h"
 #include "core/pass/stack_find.h"
 #include "nn/network.h"

@@ -77,7 +77,7 @@ absent_sources() { # TREE
     } | sed 's|.*/||' | awk '
         FILENAME == "-" { there[$0] = 1; next }
         {
-            while (match($0, /`[a-z0-9_\/.]+\.(c|h|cu|def)`/)) {
+            while (match($0, /`[a-z0-9_\/.]+\.(c|h|cu|def|ts|sh)`/)) {
                 name = substr($0, RSTART + 1, RLENGTH - 2)
                 sub(/.*\//, "", name)
                 if (!(name in there)) print FILENAME ": " name

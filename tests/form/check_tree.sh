@@ -1,7 +1,8 @@
 # What must not be in the tree: paths of somebody's machine, compiler flags that change arithmetic or
 # tie the program to one CPU, notes to be done later, hosts of package registries, switches for parts
 # that may be absent: such a part has a file NAME_absent.c. No folder has more than 30 sources, no source
-# more than 600 lines, but for those that the check names.
+# more than 600 lines. A folder of src/ with more than ten sources has a README. A source that opens with
+# the name of a file opens with its own.
 
 tree_files() {
     (cd "$1" && find . \( -name .git -o -path './build*' -o -name node_modules -o -name __pycache__ \) \
@@ -46,6 +47,21 @@ crowded() { # TREE: folders with too many sources
 long() { # TREE: sources with too many lines
     sources "$1" | (cd "$1" && xargs -r wc -l /dev/null) | awk '$2 != "total" && $1 > 600 { print $2 ": " $1 " lines" }'
 }
+unexplained() { # TREE: folders of src/ with many sources and no page about them
+    sources "$1" | grep '^\./src/' | sed 's|/[^/]*$||' | sort | uniq -c | awk '$1 > 10 { print $2 }' |
+        while read -r folder; do
+            [ -f "$1/$folder/README.md" ] || echo "$folder: no README.md"
+        done
+}
+misnamed() { # TREE: sources that open with the name of another file
+    sources "$1" | (cd "$1" && xargs -r awk '
+        FNR == 1 && match($0, /^(\/\*|\/\/) [a-z0-9_]+\.(c|h|cu|cuh|ts):/) {
+            split(substr($0, 4), says, ":")
+            own = FILENAME
+            sub(/.*\//, "", own)
+            if (says[1] != own) print FILENAME ": opens as " says[1]
+        }' /dev/null)
+}
 # none NAME LINES: there must be none.
 none() {
     if [ -n "$2" ]; then
@@ -57,6 +73,8 @@ none() {
 }
 none no_crowded_folder "$(crowded .)"
 none no_long_source "$(long .)"
+none many_sources_have_a_readme "$(unexplained .)"
+none sources_open_with_their_name "$(misnamed .)"
 
 planted=$(mktemp -d)
 trap 'rm -rf "$planted"' EXIT
@@ -66,9 +84,12 @@ printf 'add_compile_options(-f''fast-math)\n' >"$planted/CMakeLists.txt"
 printf '"resolved": "%s://somewhere/x.tgz"\n' http >"$planted/package-lock.json"
 seq 31 | while read -r number; do echo 'int x;' >"$planted/src/part$number.c"; done
 seq 601 >"$planted/src/part1.c"
+echo '/* part3.c: moved. */' >"$planted/src/part2.c"
 missed=
 [ -n "$(crowded "$planted")" ] || missed=" a crowded folder"
 [ -n "$(long "$planted")" ] || missed="$missed a long source"
+[ -n "$(unexplained "$planted")" ] || missed="$missed a folder without README"
+[ -n "$(misnamed "$planted")" ] || missed="$missed a source with another name"
 for pattern in "$machine_paths" "$fast_math" "$notes" "$hosts" "$parts"; do
     [ -n "$(find_in "$planted" "$pattern")" ] || missed="$missed $pattern"
 done

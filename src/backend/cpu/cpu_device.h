@@ -36,7 +36,7 @@ struct instance {
     uint64_t changes; /* of the parameters: uploads, and runs of plans that update */
 };
 
-/* device.c */
+/* cpu_device.c */
 enum status cpu_open(const struct backend *backend, const struct device_options *options,
                      struct device **out);
 void cpu_close(struct device *device);
@@ -47,7 +47,7 @@ const char *cpu_supports(const struct device *device, const struct program *prog
 /* A large block as the device keeps its memory; mem_free_large frees. */
 void *cpu_memory(const struct device *device, uint64_t bytes);
 
-/* instance.c */
+/* cpu_instance.c */
 enum status cpu_attach(struct device *device, const struct params *params, struct instance **out);
 void cpu_detach(struct instance *instance);
 enum status cpu_upload(struct instance *instance, const struct params *params);
@@ -57,7 +57,7 @@ enum status cpu_pack(struct instance *instance, int32_t entry, enum narrow_form 
 /* The entry has changed: so do its copies. */
 void cpu_repack(struct instance *instance, int32_t entry);
 
-/* plan.c */
+/* cpu_plan.c */
 enum status cpu_prepare(struct instance *instance, const struct program *program,
                         const struct plan_options *options, struct plan **out);
 enum status cpu_bind(struct plan *plan, const struct binding *binding);

@@ -1,4 +1,4 @@
-/* softmax.h: one row of a softmax, for the op and for cross-entropy. */
+/* ref_softmax.h: one row of a softmax, for the op and for cross-entropy. */
 #ifndef PRONY_BACKEND_CPU_REF_REF_SOFTMAX_H
 #define PRONY_BACKEND_CPU_REF_REF_SOFTMAX_H
 

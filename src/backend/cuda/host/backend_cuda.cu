@@ -1,7 +1,6 @@
 /* backend_cuda.cu: the table of the backend, and the one symbol the plugin exports.
  *
- * Reading order: launch.h (how an op becomes kernels), kernel_table.cu and the kernel families it
- * names, then the host side: cuda_device.h, cuda_plan.cu, cuda_bind.cu, cuda_run.cu. */
+ * Where to begin reading is in ../README.md. */
 #include "backend/cuda/host/cuda_device.h"
 
 static const struct backend backend_cuda = {

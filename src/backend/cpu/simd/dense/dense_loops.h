@@ -1,4 +1,4 @@
-/* dense_loops.h: what the loops of the dense family over blocked weights share. dense_blocked.c
+/* dense_loops.h: what the loops of the dense family over blocked weights share. dense_blocked_isa.c
  * makes a job of each op; it runs forward (dense_forward.c) or backward (dense_backward.c). What an
  * ISA does differently is in its struct dense_kernels.
  *
