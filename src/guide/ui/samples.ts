@@ -1,10 +1,12 @@
 // samples.ts: the samples of one result: how often which time (histogram), and in the order in which they
 // were taken (time line), where warm-up and disturbances show.
 
+import type { EChartsCoreOption } from "echarts/core";
 import type { RecordLine } from "./api";
 import { base, tipOf, xAxisOf, yAxisOf } from "./charts/drawing";
 import { compact, figure, many, scaleFor, type Scale } from "./format";
 import { plotCard } from "./plot";
+import type { Theme } from "./theme";
 
 interface Bin {
   from: number;
@@ -33,6 +35,42 @@ export function binsOf(samples: number[]): Bin[] {
   return bins;
 }
 
+function drawHistogram(bins: Bin[], scale: Scale, theme: Theme): EChartsCoreOption {
+  const shown = (value: number) => figure(value * scale.factor);
+  return {
+    ...base(theme),
+    xAxis: {
+      ...xAxisOf(theme, `time of one iteration (${scale.unit})`),
+      type: "value",
+      scale: true,
+      splitLine: { show: false },
+      axisLabel: { color: theme.faint, formatter: compact, hideOverlap: true },
+    },
+    yAxis: { ...yAxisOf(theme, "samples"), minInterval: 1 },
+    series: [
+      {
+        type: "bar",
+        barWidth: "92%",
+        data: bins.map(({ from, to, count }) => [((from + to) / 2) * scale.factor, count]),
+        itemStyle: { color: theme.series[0] },
+        tooltip: {
+          formatter: ({ dataIndex }: { dataIndex: number }) => {
+            const bin = bins[dataIndex];
+            return bin
+              ? tipOf(
+                  `${shown(bin.from)} to ${shown(bin.to)} ${scale.unit}`,
+                  "",
+                  many(bin.count, "sample"),
+                  [],
+                )
+              : "";
+          },
+        },
+      },
+    ],
+  };
+}
+
 function histogram(bins: Bin[], scale: Scale): HTMLElement {
   const shown = (value: number) => figure(value * scale.factor);
   return plotCard<Bin>({
@@ -41,38 +79,7 @@ function histogram(bins: Bin[], scale: Scale): HTMLElement {
     level: "h3",
     low: true,
     folded: true,
-    draw: (theme) => ({
-      ...base(theme),
-      xAxis: {
-        ...xAxisOf(theme, `time of one iteration (${scale.unit})`),
-        type: "value",
-        scale: true,
-        splitLine: { show: false },
-        axisLabel: { color: theme.faint, formatter: compact, hideOverlap: true },
-      },
-      yAxis: { ...yAxisOf(theme, "samples"), minInterval: 1 },
-      series: [
-        {
-          type: "bar",
-          barWidth: "92%",
-          data: bins.map(({ from, to, count }) => [((from + to) / 2) * scale.factor, count]),
-          itemStyle: { color: theme.series[0] },
-          tooltip: {
-            formatter: ({ dataIndex }: { dataIndex: number }) => {
-              const bin = bins[dataIndex];
-              return bin
-                ? tipOf(
-                    `${shown(bin.from)} to ${shown(bin.to)} ${scale.unit}`,
-                    "",
-                    many(bin.count, "sample"),
-                    [],
-                  )
-                : "";
-            },
-          },
-        },
-      ],
-    }),
+    draw: (theme) => drawHistogram(bins, scale, theme),
     listing: {
       id: "histogram-table",
       caption: "Number of samples by time",
@@ -100,51 +107,60 @@ function histogram(bins: Bin[], scale: Scale): HTMLElement {
   });
 }
 
+interface Taken {
+  index: number;
+  value: number;
+}
+
+function drawTimeLine(rows: Taken[], median: number, scale: Scale, theme: Theme): EChartsCoreOption {
+  return {
+    ...base(theme),
+    xAxis: {
+      ...xAxisOf(theme, "sample"),
+      type: "value",
+      min: 1,
+      max: Math.max(2, rows.length),
+      splitLine: { show: false },
+    },
+    yAxis: { ...yAxisOf(theme, `time of one iteration (${scale.unit})`), scale: true },
+    series: [
+      {
+        type: "scatter",
+        symbolSize: rows.length > 500 ? 3 : 6,
+        data: rows.map(({ index, value }) => [index, value * scale.factor]),
+        itemStyle: { color: theme.series[0], opacity: 0.75 },
+        tooltip: {
+          formatter: ({ dataIndex }: { dataIndex: number }) => {
+            const row = rows[dataIndex];
+            return row
+              ? tipOf(`sample ${row.index}`, "", `${figure(row.value * scale.factor)} ${scale.unit}`, [])
+              : "";
+          },
+        },
+      },
+      {
+        type: "line",
+        silent: true,
+        symbol: "none",
+        data: [
+          [1, median * scale.factor],
+          [Math.max(2, rows.length), median * scale.factor],
+        ],
+        lineStyle: { color: theme.series[1], width: 1.5, type: "dashed" },
+      },
+    ],
+  };
+}
+
 function timeLine(samples: number[], median: number, scale: Scale): HTMLElement {
   const rows = samples.map((value, index) => ({ index: index + 1, value }));
-  return plotCard<{ index: number; value: number }>({
+  return plotCard<Taken>({
     key: "time-line",
     title: "In the order taken",
     level: "h3",
     low: true,
     folded: true,
-    draw: (theme) => ({
-      ...base(theme),
-      xAxis: {
-        ...xAxisOf(theme, "sample"),
-        type: "value",
-        min: 1,
-        max: Math.max(2, samples.length),
-        splitLine: { show: false },
-      },
-      yAxis: { ...yAxisOf(theme, `time of one iteration (${scale.unit})`), scale: true },
-      series: [
-        {
-          type: "scatter",
-          symbolSize: samples.length > 500 ? 3 : 6,
-          data: rows.map(({ index, value }) => [index, value * scale.factor]),
-          itemStyle: { color: theme.series[0], opacity: 0.75 },
-          tooltip: {
-            formatter: ({ dataIndex }: { dataIndex: number }) => {
-              const row = rows[dataIndex];
-              return row
-                ? tipOf(`sample ${row.index}`, "", `${figure(row.value * scale.factor)} ${scale.unit}`, [])
-                : "";
-            },
-          },
-        },
-        {
-          type: "line",
-          silent: true,
-          symbol: "none",
-          data: [
-            [1, median * scale.factor],
-            [Math.max(2, samples.length), median * scale.factor],
-          ],
-          lineStyle: { color: theme.series[1], width: 1.5, type: "dashed" },
-        },
-      ],
-    }),
+    draw: (theme) => drawTimeLine(rows, median, scale, theme),
     listing: {
       id: "time-line-table",
       caption: "The samples in the order in which they were taken",

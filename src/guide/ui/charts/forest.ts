@@ -40,6 +40,55 @@ function colourOf(verdict: string, theme: Theme): string {
   return verdict === "faster" ? theme.good : verdict === "slower" ? theme.bad : theme.faint;
 }
 
+// A bar from the low to the high end of each interval.
+function intervals(rows: Ratio[], theme: Theme): object {
+  return {
+    type: "custom",
+    silent: true,
+    data: rows.map(({ low, high, ratio }, index) => [low ?? ratio, high ?? ratio, index]),
+    encode: { x: [0, 1], y: 2 },
+    renderItem: (
+      _parameters: unknown,
+      api: { coord(at: number[]): number[]; value(dimension: number): number },
+    ) => {
+      const from = api.coord([api.value(0), api.value(2)]);
+      const to = api.coord([api.value(1), api.value(2)]);
+      const row = rows[api.value(2)];
+      return {
+        type: "line",
+        shape: { x1: from[0], y1: from[1], x2: to[0], y2: to[1] },
+        style: {
+          stroke: colourOf(row?.verdict ?? "", theme),
+          lineWidth: 4,
+          opacity: 0.45,
+          lineCap: "round",
+        },
+      };
+    },
+  };
+}
+
+function ratios(rows: Ratio[], theme: Theme): object {
+  return {
+    type: "scatter",
+    symbolSize: 10,
+    data: rows.map(({ name, ratio, verdict, a }) => ({
+      value: [ratio, name],
+      record: a.id,
+      itemStyle: { color: colourOf(verdict, theme) },
+    })),
+    tooltip: {
+      formatter: ({ dataIndex }: { dataIndex: number }) => {
+        const row = rows[dataIndex];
+        if (!row) return "";
+        const interval =
+          row.low !== null && row.high !== null ? [`${figure(row.low)} to ${figure(row.high)}`] : [];
+        return tipOf(row.name, "", `A ÷ B = ${figure(row.ratio)}`, [...interval, row.verdict]);
+      },
+    },
+  };
+}
+
 export function forest(rows: Ratio[], theme: Theme, { width }: Size): EChartsCoreOption {
   const ends = rows.flatMap(({ ratio, low, high }) => [ratio, low ?? ratio, high ?? ratio, 1]);
   const room = namesWidth(
@@ -87,48 +136,8 @@ export function forest(rows: Ratio[], theme: Theme, { width }: Size): EChartsCor
         data: rows.flatMap(({ name }) => [[1, name]]),
         lineStyle: { color: theme.faint, width: 1, type: "dashed" },
       },
-      {
-        type: "custom",
-        silent: true,
-        data: rows.map(({ low, high, ratio }, index) => [low ?? ratio, high ?? ratio, index]),
-        encode: { x: [0, 1], y: 2 },
-        renderItem: (
-          _parameters: unknown,
-          api: { coord(at: number[]): number[]; value(dimension: number): number },
-        ) => {
-          const from = api.coord([api.value(0), api.value(2)]);
-          const to = api.coord([api.value(1), api.value(2)]);
-          const row = rows[api.value(2)];
-          return {
-            type: "line",
-            shape: { x1: from[0], y1: from[1], x2: to[0], y2: to[1] },
-            style: {
-              stroke: colourOf(row?.verdict ?? "", theme),
-              lineWidth: 4,
-              opacity: 0.45,
-              lineCap: "round",
-            },
-          };
-        },
-      },
-      {
-        type: "scatter",
-        symbolSize: 10,
-        data: rows.map(({ name, ratio, verdict, a }) => ({
-          value: [ratio, name],
-          record: a.id,
-          itemStyle: { color: colourOf(verdict, theme) },
-        })),
-        tooltip: {
-          formatter: ({ dataIndex }: { dataIndex: number }) => {
-            const row = rows[dataIndex];
-            if (!row) return "";
-            const interval =
-              row.low !== null && row.high !== null ? [`${figure(row.low)} to ${figure(row.high)}`] : [];
-            return tipOf(row.name, "", `A ÷ B = ${figure(row.ratio)}`, [...interval, row.verdict]);
-          },
-        },
-      },
+      intervals(rows, theme),
+      ratios(rows, theme),
     ],
   };
 }

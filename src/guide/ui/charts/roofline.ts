@@ -5,7 +5,7 @@ import type { EChartsCoreOption } from "echarts/core";
 import type { RooflinePoint, RoofRow } from "../api";
 import { compact, figure, many, quantity } from "../format";
 import type { Theme } from "../theme";
-import { base, looksOf, markStyle, tipOf, xAxisOf, yAxisOf } from "./drawing";
+import { base, looksOf, markStyle, tipOf, xAxisOf, yAxisOf, type Look } from "./drawing";
 import { pushApart } from "./ends";
 
 const LINE = 15; // pixels from one name to the next
@@ -88,6 +88,43 @@ function roofNames(roofs: Roof[], right: number, theme: Theme): CustomSeriesOpti
   };
 }
 
+function results(
+  name: string,
+  ours: RooflinePoint[],
+  look: Look | undefined,
+  theme: Theme,
+): object {
+  return {
+    type: "scatter",
+    name,
+    symbol: look?.symbol,
+    symbolSize: 10,
+    itemStyle: { color: look?.colour, opacity: 0.9 },
+    data: ours.map((point) => ({
+      value: [point.intensity, point.flop_rate],
+      record: point.id,
+      itemStyle: markStyle(theme, look?.colour ?? "", point.check === "right"),
+    })),
+    tooltip: {
+      formatter: ({ dataIndex }: { dataIndex: number }) => {
+        const point = ours[dataIndex];
+        if (!point) return "";
+        const floor = point.times_floor
+          ? [
+              `${quantity(point.times_floor, "x")} floor${point.bound ? `, bound by ${point.bound}` : ""}`,
+            ]
+          : [];
+        return tipOf(
+          point.label,
+          `${figure(point.intensity)} FLOP per byte`,
+          quantity(point.flop_rate, "FLOP/s"),
+          [...floor, quantity(point.byte_rate, "B/s")],
+        );
+      },
+    },
+  };
+}
+
 export function drawRoofline({ points, roofs, seriesOf }: RooflineSheet, theme: Theme): EChartsCoreOption {
   const names = [...new Set(points.map(seriesOf))].sort();
   const looks = looksOf(names, theme);
@@ -127,39 +164,14 @@ export function drawRoofline({ points, roofs, seriesOf }: RooflineSheet, theme: 
         most,
         theme,
       ),
-      ...names.map((name, index) => {
-        const ours = points.filter((point) => seriesOf(point) === name);
-        const look = looks[index];
-        return {
-          type: "scatter",
+      ...names.map((name, index) =>
+        results(
           name,
-          symbol: look?.symbol,
-          symbolSize: 10,
-          itemStyle: { color: look?.colour, opacity: 0.9 },
-          data: ours.map((point) => ({
-            value: [point.intensity, point.flop_rate],
-            record: point.id,
-            itemStyle: markStyle(theme, look?.colour ?? "", point.check === "right"),
-          })),
-          tooltip: {
-            formatter: ({ dataIndex }: { dataIndex: number }) => {
-              const point = ours[dataIndex];
-              if (!point) return "";
-              const floor = point.times_floor
-                ? [
-                    `${quantity(point.times_floor, "x")} floor${point.bound ? `, bound by ${point.bound}` : ""}`,
-                  ]
-                : [];
-              return tipOf(
-                point.label,
-                `${figure(point.intensity)} FLOP per byte`,
-                quantity(point.flop_rate, "FLOP/s"),
-                [...floor, quantity(point.byte_rate, "B/s")],
-              );
-            },
-          },
-        };
-      }),
+          points.filter((point) => seriesOf(point) === name),
+          looks[index],
+          theme,
+        ),
+      ),
     ],
   };
 }

@@ -1,7 +1,7 @@
 // timeline.ts: what ran when, a row for each thread and stream, and one for each depth of what it was in.
 
 import type { EChartsCoreOption } from "echarts/core";
-import type { Timeline } from "../api_profiles";
+import type { Timeline, TimelineBlock } from "../api_profiles";
 import { many, quantity, scaleFor } from "../format";
 import type { Theme } from "../theme";
 import { blockSeries, fitted, ROW, type Block } from "./blocks";
@@ -65,17 +65,67 @@ export function timelineHeight({ rows }: TimelineSheet): number {
   return rows * ROW + BOTTOM;
 }
 
+type Places = { unit: string; show: (ns: number) => string };
+
 // Places on the axis in the unit of what is shown, with the digits that tell them apart.
-function placesOf({ from, to }: Timeline): { unit: string; show: (ns: number) => string } {
+function placesOf({ from, to }: Timeline): Places {
   const { unit, factor } = scaleFor("ns", [to]);
   const step = ((to - from) * factor) / 6;
   const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step || 1)) + 1));
   return { unit, show: (ns) => String(Number((ns * factor).toFixed(digits))) };
 }
 
+function tipOfBlock(
+  timeline: Timeline,
+  block: TimelineBlock | undefined,
+  axis: Places,
+): HTMLElement | string {
+  const { lanes, names, kinds } = timeline;
+  if (!block) return "";
+  const [lane, , start, length, name, kind, spans, line] = block;
+  const called = names[name] || KINDS[kinds[kind] ?? ""] || "";
+  const notes = [
+    KINDS[kinds[kind] ?? ""] ?? "",
+    line >= 0 ? (names[line] ?? "") : "",
+    lanes[lane]?.name ?? "",
+    "A click zooms to it.",
+  ];
+  return tipOf(
+    spans > 1 ? `${many(spans, "span")}, the longest ${called}` : called,
+    `from ${axis.show(start)} ${axis.unit}`,
+    quantity(length, "ns"),
+    notes.filter((note) => note !== "" && note !== called),
+  );
+}
+
+// The name of each lane, above its rows.
+function laneNames({ timeline, firsts }: TimelineSheet, theme: Theme): object {
+  const { lanes } = timeline;
+  return {
+    type: "custom",
+    silent: true,
+    animation: false,
+    data: firsts.map((row) => [timeline.from, row]),
+    renderItem: (
+      { dataIndex, coordSys }: { dataIndex: number; coordSys: { x: number; width: number } },
+      api: { coord(at: number[]): number[]; value(index: number): number },
+    ) => ({
+      type: "text",
+      x: coordSys.x,
+      y: api.coord([timeline.from, api.value(1)])[1] ?? 0,
+      style: {
+        text: fitted(lanes[dataIndex]?.name ?? "", coordSys.width, theme),
+        fill: theme.faint,
+        font: `12px ${theme.font}`,
+        verticalAlign: "middle",
+      },
+    }),
+  };
+}
+
 export function drawTimeline(sheet: TimelineSheet, theme: Theme, width: number): EChartsCoreOption {
   const { timeline, firsts, rows, shown } = sheet;
-  const { lanes, names, kinds } = timeline;
+  const { names, kinds } = timeline;
   const drawn = timeline.blocks.filter(([lane]) => lane < shown);
   const blocks = drawn.map(([lane, row, start, length, name, kind, spans]): Block => ({
     from: start,
@@ -86,24 +136,6 @@ export function drawTimeline(sheet: TimelineSheet, theme: Theme, width: number):
     pale: kinds[kind] === "sleep" || kinds[kind] === "step",
   }));
   const axis = placesOf(timeline);
-  const tip = (index: number) => {
-    const block = drawn[index];
-    if (!block) return "";
-    const [lane, , start, length, name, kind, spans, line] = block;
-    const called = names[name] || KINDS[kinds[kind] ?? ""] || "";
-    const notes = [
-      KINDS[kinds[kind] ?? ""] ?? "",
-      line >= 0 ? (names[line] ?? "") : "",
-      lanes[lane]?.name ?? "",
-      "A click zooms to it.",
-    ];
-    return tipOf(
-      spans > 1 ? `${many(spans, "span")}, the longest ${called}` : called,
-      `from ${axis.show(start)} ${axis.unit}`,
-      quantity(length, "ns"),
-      notes.filter((note) => note !== "" && note !== called),
-    );
-  };
   return {
     ...base(theme),
     animation: false,
@@ -127,27 +159,8 @@ export function drawTimeline(sheet: TimelineSheet, theme: Theme, width: number):
     },
     yAxis: { type: "value", inverse: true, min: -0.5, max: rows - 0.5, show: false },
     series: [
-      {
-        type: "custom",
-        silent: true,
-        animation: false,
-        data: firsts.map((row) => [timeline.from, row]),
-        renderItem: (
-          { dataIndex, coordSys }: { dataIndex: number; coordSys: { x: number; width: number } },
-          api: { coord(at: number[]): number[]; value(index: number): number },
-        ) => ({
-          type: "text",
-          x: coordSys.x,
-          y: api.coord([timeline.from, api.value(1)])[1] ?? 0,
-          style: {
-            text: fitted(lanes[dataIndex]?.name ?? "", coordSys.width, theme),
-            fill: theme.faint,
-            font: `12px ${theme.font}`,
-            verticalAlign: "middle",
-          },
-        }),
-      },
-      blockSeries(blocks, theme, tip),
+      laneNames(sheet, theme),
+      blockSeries(blocks, theme, (index) => tipOfBlock(timeline, drawn[index], axis)),
     ],
   };
 }
