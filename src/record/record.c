@@ -135,29 +135,32 @@ static bool is_gpu_shared(const struct record *record)
            !(record_meter(record, "gpu_others_busy") < RECORD_GPU_OTHERS_MATTER);
 }
 
-const char *record_disturbed(const struct record *record)
+static double threads_of(const struct record *record)
 {
-    const double others = record_meter(record, "other_load");
-    const double cores = (double)json_int(record->machine, "cores", 0);
     const double workers = record->point.workers > 1 ? (double)record->point.workers : 1;
-    const double threads = workers * (record->point.threads ? (double)record->point.threads : 1);
-    if (others > RECORD_OTHERS_MATTER && threads + others > cores - 1)
+    return workers * (record->point.threads > 0 ? (double)record->point.threads : 1);
+}
+
+/* What disturbed it, where others may keep this many cores busy. */
+static const char *disturbed_beyond(const struct record *record, double cores)
+{
+    if (record_meter(record, "other_load") > cores)
         return "other programs";
     if (is_gpu_shared(record))
         return "other programs on the GPU";
     return record_meter(record, "steal") > RECORD_STEAL_SPOILS ? "the host" : "";
 }
 
+const char *record_disturbed(const struct record *record)
+{
+    const double cores = (double)json_int(record->machine, "cores", 0);
+    return disturbed_beyond(record, fmax(cores - 1 - threads_of(record), RECORD_OTHERS_MATTER));
+}
+
 const char *record_crowded(const struct record *record, int64_t cores)
 {
-    const int64_t workers = record->point.workers > 1 ? record->point.workers : 1;
-    const int64_t threads = workers * (record->point.threads > 0 ? record->point.threads : 1);
-    const double spare = cores > threads ? (double)(cores - threads) : 0;
-    if (record_meter(record, "other_load") > spare + RECORD_OTHERS_MATTER)
-        return "other programs";
-    if (is_gpu_shared(record))
-        return "other programs on the GPU";
-    return record_meter(record, "steal") > RECORD_STEAL_SPOILS ? "the host" : "";
+    return disturbed_beyond(record,
+                            fmax((double)cores - threads_of(record), 0) + RECORD_OTHERS_MATTER);
 }
 
 double record_meter(const struct record *record, const char *name)
