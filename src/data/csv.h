@@ -81,6 +81,8 @@ const char *csv_hint(const char *cell);
 bool csv_has_decimal_commas(const struct csv *csv);
 /* A number for a float, or a refusal with its place and a hint. */
 enum status csv_number(const struct csv *csv, int64_t row, int32_t column, float *out);
+/* Refuses a cell that is not UTF-8; `kind` says what it is: "text", "label". */
+enum status csv_check_text(const struct csv *csv, int64_t row, int32_t column, const char *kind);
 /* Fills csv->census. */
 enum status csv_count_cells(struct csv *csv);
 /* What is to be made of a column, as options say or as its cells are. */

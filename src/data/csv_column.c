@@ -313,7 +313,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static enum status check_text(const struct csv *csv, int64_t row, int32_t column)
+enum status csv_check_text(const struct csv *csv, int64_t row, int32_t column, const char *kind)
 {
     const char *cell = csv_cell(csv, row, column);
     size_t length = strlen(cell), size;
@@ -321,9 +321,9 @@ static enum status check_text(const struct csv *csv, int64_t row, int32_t column
         size = text_utf8(cell + at, length - at);
         if (!size)
             CSV_REFUSE(csv, row, column,
-                       "found the byte 0x%02X in a text, expected UTF-8; iconv -f cp1252 -t utf-8 "
+                       "found the byte 0x%02X in a %s, expected UTF-8; iconv -f cp1252 -t utf-8 "
                        "converts a file of Windows",
-                       (unsigned char)cell[at]);
+                       (unsigned char)cell[at], kind);
     }
     return STATUS_OK;
 }
@@ -337,7 +337,7 @@ static enum status collect_texts(struct csv *csv, int32_t column, struct column 
     NEED(texts = mem_array((size_t)csv->rows, sizeof *texts));
     for (int64_t row = 0; status == STATUS_OK && row < csv->rows; row++) {
         const char *cell = csv_cell(csv, row, column);
-        status = check_text(csv, row, column);
+        status = csv_check_text(csv, row, column, "text");
         texts[row] = csv_is_missing(cell) ? "" : cell;
     }
     if (status == STATUS_OK)

@@ -38,15 +38,7 @@ static enum status check_labels(const struct csv *csv)
         if (csv_is_missing(label))
             CSV_REFUSE(csv, row, column,
                        "found a missing value, expected a label; --drop-rows leaves such rows out");
-        size_t length = strlen(label), size;
-        for (size_t at = 0; at < length; at += size) {
-            size = text_utf8(label + at, length - at);
-            if (!size)
-                CSV_REFUSE(csv, row, column,
-                           "found the byte 0x%02X in a label, expected UTF-8; iconv -f cp1252 -t "
-                           "utf-8 converts a file of Windows",
-                           (unsigned char)label[at]);
-        }
+        TRY(csv_check_text(csv, row, column, "label"));
     }
     return STATUS_OK;
 }
