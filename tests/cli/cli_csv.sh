@@ -1,41 +1,8 @@
 #!/bin/sh
 # CSV as people have it, from the file to a model and back, as a user runs it: prices with texts and
 # gaps, a list of passengers, commas as decimals, dates; predictions by the saved file alone.
-prony=$PRONY_BUILD/prony
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 2
-failures=0
-
-ok() { echo "ok   cli_csv.$1"; }
-fail() {
-    echo "cli_csv.$1: $2"
-    echo "FAIL cli_csv.$1"
-    failures=1
-}
-
-# expect NAME STATUS TEXT COMMAND…: the command ends with that status and says the text (a basic
-# regular expression) on either stream.
-expect() {
-    name=$1 status=$2 text=$3
-    shift 3
-    "$@" >output 2>&1 </dev/null
-    found=$?
-    if [ $found -ne "$status" ]; then
-        cat output
-        fail "$name" "exit status $found, expected $status: $*"
-    elif ! grep -q -- "$text" output; then
-        cat output
-        fail "$name" "did not say \"$text\": $*"
-    else
-        ok "$name"
-    fi
-}
-
-# says NAME TEXT: so did the command that was run last.
-says() {
-    if grep -q -- "$2" output; then ok "$1"; else cat output && fail "$1" "did not say \"$2\""; fi
-}
+suite=cli_csv
+. tests/shell/working.sh
 
 # House prices: an id, a city, a garden, gaps; the price is a sum with some noise. One file as
 # Americans have it, one as Germans have it.

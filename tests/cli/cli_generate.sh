@@ -1,36 +1,12 @@
 #!/bin/sh
 # prony generate as a user runs it, and recipes on the command line of the others: files it writes, and
 # what it refuses.
-prony=$PRONY_BUILD/prony
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 2
-failures=0
+suite=cli_generate
+. tests/shell/working.sh
 
-# expect NAME STATUS TEXT COMMAND…: the command ends with that status and says the text.
-expect() {
-    name=$1 status=$2 text=$3
-    shift 3
-    "$@" >output 2>&1 </dev/null
-    found=$?
-    if [ $found -eq "$status" ] && grep -q -- "$text" output; then
-        echo "ok   cli_generate.$name"
-        return
-    fi
-    cat output
-    echo "exit status $found, expected $status and \"$text\": $*"
-    echo "FAIL cli_generate.$name"
-    failures=1
-}
 # same NAME EXPECTED FOUND
 same() {
-    if [ "$2" = "$3" ]; then
-        echo "ok   cli_generate.$1"
-        return
-    fi
-    echo "found '$3', expected '$2'"
-    echo "FAIL cli_generate.$1"
-    failures=1
+    if [ "$2" = "$3" ]; then ok "$1"; else fail "$1" "found '$3', expected '$2'"; fi
 }
 
 cat >vae.net <<'END'

@@ -1,37 +1,8 @@
 #!/bin/sh
 # prony train and prony predict as a user runs them: what they say, what they leave behind, and what
 # they refuse.
-prony=$PRONY_BUILD/prony
-root=$(pwd)
-work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 2
-failures=0
-
-ok() { echo "ok   cli_train.$1"; }
-fail() {
-    echo "cli_train.$1: $2"
-    echo "FAIL cli_train.$1"
-    failures=1
-}
-
-# expect NAME STATUS TEXT COMMAND…: the command ends with that status and says the text (a basic
-# regular expression) on either stream.
-expect() {
-    name=$1 status=$2 text=$3
-    shift 3
-    "$@" >output 2>&1 </dev/null
-    found=$?
-    if [ $found -ne "$status" ]; then
-        cat output
-        fail "$name" "exit status $found, expected $status: $*"
-    elif ! grep -q -- "$text" output; then
-        cat output
-        fail "$name" "did not say \"$text\": $*"
-    else
-        ok "$name"
-    fi
-}
+suite=cli_train
+. tests/shell/working.sh
 
 # What is learnt: a share of 0.90 of the test rows at least.
 expect small_learns 0 '^test accuracy \(9[0-9]\|100\)\.[0-9] %$' "$prony" train small iris

@@ -1,30 +1,7 @@
 /* test_guide_api.c: the endpoints of the API, without a server: what they answer is what counting
  * by hand gives. */
+#include "asked.h"
 #include "base/file.h"
-#include "base/memory.h"
-#include "guide/api.h"
-#include "store/store.h"
-
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "check.h"
-
-static char path[] = "/tmp/prony-test-api-XXXXXX";
-static struct api *api;
-static struct arena arena;
-
-__attribute__((destructor)) static void end(void)
-{
-    static const char *const suffixes[] = {"", "-wal", "-shm"};
-    api_close(api);
-    arena_free(&arena);
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        char name[sizeof path + 8];
-        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
-        unlink(name);
-    }
-}
 
 static const struct {
     const char *words;
@@ -67,13 +44,7 @@ static enum status add_result(struct store *store, size_t index)
     return status;
 }
 
-static enum status add_line(void *context, const struct record *record, const char *line,
-                            size_t length)
-{
-    return store_add(context, line, length, record, NULL, NULL);
-}
-
-static bool start(void)
+static enum status fill(struct store *store)
 {
     static const char lines[] =
         "{\"prony\":1,\"kind\":\"machine\",\"machine\":{\"server\":\"box\",\"cores\":2},"
@@ -100,44 +71,14 @@ static bool start(void)
         "{\"prony\":1,\"kind\":\"proof\",\"proof\":{\"rule\":\"R10\",\"command\":\"other\","
         "\"expected\":2,\"low\":1.5,\"high\":3,\"measured\":1,\"measured_low\":0.9,"
         "\"measured_high\":1.1,\"rounds\":8,\"verdict\":\"same\"}}\n";
-    struct store *store;
-    if (api)
-        return true;
-    int fd = mkstemp(path);
-    if (!CHECK(fd >= 0))
-        return false;
-    close(fd);
-    if (!CHECK_OK(store_open(path, STORE_WRITE, &store)))
-        return false;
     for (size_t i = 0; i < RESULTS; i++)
-        CHECK_OK(add_result(store, i));
-    CHECK_OK(record_read_all("lines", lines, sizeof lines - 1, add_line, store));
-    store_close(store);
-    return CHECK_OK(api_open(path, &api));
+        TRY(add_result(store, i));
+    return record_read_all("lines", lines, sizeof lines - 1, asked_add_line, store);
 }
 
-/* What a path with parameters (not escaped) is answered with; NULL when its code is another. */
-static const struct json *get(const char *request, unsigned code)
+static bool start(void)
 {
-    struct http_parameter parameters[HTTP_PARAMETERS];
-    struct http_answer answer = {0};
-    struct json *tree = NULL;
-    size_t count = 0;
-    char *text = arena_text(&arena, request), *at = strchr(text, '?');
-    for (; at; at = strchr(at, '&')) {
-        *at++ = '\0';
-        char *equals = strchr(at, '=');
-        parameters[count++] = (struct http_parameter){at, equals + 1};
-        *equals = '\0';
-        at = equals + 1;
-    }
-    api_answer(api, &(struct http_request){.path = text, .parameters = parameters, .count = count},
-               &answer);
-    if (!CHECK_EQUAL_INT(answer.code, code))
-        printf("%s: %s\n", request, text_of(&answer.text));
-    CHECK_OK(json_parse(&arena, request, text_of(&answer.text), answer.text.length, &tree));
-    text_free(&answer.text);
-    return answer.code == code ? tree : NULL;
+    return asked_start(fill);
 }
 
 static const struct json *item(const struct json *array, size_t index)
@@ -425,7 +366,7 @@ TEST(tells_what_is_new)
     CHECK_NEAR(json_real(item(json_get(live, "records"), 0), "time_median", 0), 250, 1e-9);
     CHECK_EQUAL_INT(json_get(live, "running")->count, 0);
     struct store *store;
-    if (!CHECK_OK(store_open(path, STORE_WRITE, &store)))
+    if (!CHECK_OK(store_open(asked_path, STORE_WRITE, &store)))
         return;
     char server[100] = "";
     gethostname(server, sizeof server - 1);
@@ -447,7 +388,7 @@ TEST(remembers_until_something_changes)
         return;
     for (int i = 0; i < 3; i++)
         CHECK_EQUAL_INT(json_get(get(question, 200), "points")->count, 0);
-    if (!CHECK_OK(store_open(path, STORE_WRITE, &store)))
+    if (!CHECK_OK(store_open(asked_path, STORE_WRITE, &store)))
         return;
     struct text line = {0};
     struct record record;

@@ -1,30 +1,7 @@
 /* test_guide_dlpg.c: what HPE's Deep Learning Performance Guide offers, ticked line by line against
  * the API: its axes for x, filters and groups, its metrics for y, aggregation over trials, several
  * series and several charts. The rows below are that list; a row that no longer works fails. */
-#include "base/memory.h"
-#include "guide/api.h"
-#include "store/store.h"
-
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "check.h"
-
-static char path[] = "/tmp/prony-test-dlpg-XXXXXX";
-static struct api *api;
-static struct arena arena;
-
-__attribute__((destructor)) static void end(void)
-{
-    static const char *const suffixes[] = {"", "-wal", "-shm"};
-    api_close(api);
-    arena_free(&arena);
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        char name[sizeof path + 8];
-        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
-        unlink(name);
-    }
-}
+#include "asked.h"
 
 /* Every axis of a configuration: its value in most records, and in one of its own. */
 static const struct {
@@ -111,61 +88,33 @@ static void write_line(struct text *line, size_t other, int trial)
                 other < AXES ? "bbb2222" : "aaa1111", other < AXES ? (int)other + 10 : trial);
 }
 
-static enum status add_line(void *context, const struct record *record, const char *line,
-                            size_t length)
-{
-    return store_add(context, line, length, record, NULL, NULL);
-}
-
-static bool start(void)
+static enum status fill(struct store *store)
 {
     struct text lines = {0};
-    struct store *store;
-    if (api)
-        return true;
-    int fd = mkstemp(path);
-    if (!CHECK(fd >= 0))
-        return false;
-    close(fd);
     for (size_t i = 0; i < AXES; i++)
         write_line(&lines, i, 0);
     for (int trial = 0; trial < TRIALS; trial++)
         write_line(&lines, AXES, trial);
-    if (!CHECK_OK(store_open(path, STORE_WRITE, &store)))
-        return false;
-    CHECK_OK(record_read_all("lines", text_of(&lines), lines.length, add_line, store));
-    store_close(store);
+    enum status status =
+        record_read_all("lines", text_of(&lines), lines.length, asked_add_line, store);
     text_free(&lines);
-    return CHECK_OK(api_open(path, &api));
+    return status;
 }
 
-/* What a request, written as in an address but not escaped, is answered with. */
-__attribute__((format(printf, 1, 2))) static const struct json *get(const char *format, ...)
+static bool start(void)
 {
-    struct http_parameter parameters[HTTP_PARAMETERS];
-    struct http_answer answer = {0};
-    struct json *tree = NULL;
+    return asked_start(fill);
+}
+
+/* The answer to a request that is right. */
+__attribute__((format(printf, 1, 2))) static const struct json *found(const char *format, ...)
+{
     char request[600];
-    size_t count = 0;
     va_list values;
     va_start(values, format);
     vsnprintf(request, sizeof request, format, values);
     va_end(values);
-    char *text = arena_text(&arena, request), *at = strchr(text, '?');
-    for (; at; at = strchr(at, '&')) {
-        *at++ = '\0';
-        char *equals = strchr(at, '=');
-        parameters[count++] = (struct http_parameter){at, equals + 1};
-        *equals = '\0';
-        at = equals + 1;
-    }
-    api_answer(api, &(struct http_request){.path = text, .parameters = parameters, .count = count},
-               &answer);
-    if (!CHECK_EQUAL_INT(answer.code, 200))
-        printf("%s: %s\n", request, text_of(&answer.text));
-    CHECK_OK(json_parse(&arena, request, text_of(&answer.text), answer.text.length, &tree));
-    text_free(&answer.text);
-    return tree;
+    return get(request, 200);
 }
 
 static size_t count_of(const struct json *array)
@@ -201,17 +150,17 @@ TEST(every_axis_is_x_filter_and_group)
         const char *key = axis_rows[i].key, *other = axis_rows[i].other;
         if (!check_wants(key))
             continue;
-        const struct json *answer = get("/api/query?x=%s&y=time_median", key);
+        const struct json *answer = found("/api/query?x=%s&y=time_median", key);
         CHECK_EQUAL_INT(count_of(json_get(answer, "points")), 2);
         CHECK_EQUAL_INT(json_int(point_at(answer, other), "count", 0), 1);
         CHECK_EQUAL_INT(json_int(point_at(answer, axis_rows[i].usual), "count", 0), RESULTS - 1);
-        answer = get("/api/query?x=count&y=time_median&group=%s&nodes=1&workers=4", key);
+        answer = found("/api/query?x=count&y=time_median&group=%s&nodes=1&workers=4", key);
         CHECK(count_of(json_get(answer, "points")) ==
               (!strcmp(key, "workers") || !strcmp(key, "nodes") ? 1 : 2));
-        answer = get("/api/values?axis=%s", key);
+        answer = found("/api/values?axis=%s", key);
         CHECK_EQUAL_INT(count_of(json_get(json_get(answer, "values"), key)), 2);
         if (strcmp(key, "scaling")) { /* which lets through what has one worker, too */
-            answer = get("/api/query?x=model&y=time_median&%s=%s", key, other);
+            answer = found("/api/query?x=model&y=time_median&%s=%s", key, other);
             CHECK_EQUAL_INT(json_int(answer, "results", 0), 1);
         }
     }
@@ -225,8 +174,9 @@ TEST(computed_axes_are_x_and_filter)
         const char *key = derived_rows[i].key, *value = derived_rows[i].value;
         if (!check_wants(key))
             continue;
-        CHECK(point_at(get("/api/query?x=%s&y=throughput", key), value) != NULL);
-        CHECK(json_int(get("/api/query?x=model&y=throughput&%s=%s", key, value), "results", 0) > 0);
+        CHECK(point_at(found("/api/query?x=%s&y=throughput", key), value) != NULL);
+        CHECK(json_int(found("/api/query?x=model&y=throughput&%s=%s", key, value), "results", 0) >
+              0);
     }
 }
 
@@ -238,7 +188,7 @@ TEST(every_metric_is_y)
         if (!check_wants(metric_rows[i].key))
             continue;
         const struct json *answer =
-            get("/api/query?x=batch&y=%s&time=2026-11-15T10:00:00Z", metric_rows[i].key);
+            found("/api/query?x=batch&y=%s&time=2026-11-15T10:00:00Z", metric_rows[i].key);
         CHECK_NEAR(json_real(point_at(answer, "64"), "y", -1), metric_rows[i].figure,
                    1e-6 * metric_rows[i].figure);
     }
@@ -257,7 +207,8 @@ TEST(trials_are_aggregated)
         if (!check_wants(rows[i].how))
             continue;
         const struct json *point = point_at(
-            get("/api/query?x=batch&y=time_median&commit=aaa1111&aggregate=%s", rows[i].how), "64");
+            found("/api/query?x=batch&y=time_median&commit=aaa1111&aggregate=%s", rows[i].how),
+            "64");
         CHECK_NEAR(json_real(point, "y", 0), rows[i].figure, 1e-6);
         CHECK_EQUAL_INT(json_int(point, "count", 0), TRIALS);
         CHECK_EQUAL_INT(json_int(point, "configurations", 0), 1); /* like with like */
@@ -268,7 +219,7 @@ TEST(unlike_configurations_are_told)
 {
     if (!start())
         return;
-    const struct json *point = point_at(get("/api/query?x=batch&y=time_median"), "64");
+    const struct json *point = point_at(found("/api/query?x=batch&y=time_median"), "64");
     CHECK(json_int(point, "configurations", 0) > 1);
     CHECK(count_of(json_get(point, "differs")) > 1);
 }
@@ -280,12 +231,12 @@ TEST(series_and_charts)
     if (!start())
         return;
     const struct json *answer =
-        get("/api/query?x=batch&y=throughput&group=framework,phase,precision");
+        found("/api/query?x=batch&y=throughput&group=framework,phase,precision");
     CHECK(count_of(json_get(answer, "points")) >= 4);
-    answer = get("/api/query?x=framework&y=throughput&framework=prony&framework=numpy&batch=64");
+    answer = found("/api/query?x=framework&y=throughput&framework=prony&framework=numpy&batch=64");
     CHECK_EQUAL_INT(count_of(json_get(answer, "points")), 2);
-    answer = get("/api/query?x=batch&y=throughput&group=framework&optimiser=adam&optimiser=sgd"
-                 "&status=ok&check=right&source=own");
+    answer = found("/api/query?x=batch&y=throughput&group=framework&optimiser=adam&optimiser=sgd"
+                   "&status=ok&check=right&source=own");
     CHECK_EQUAL_INT(json_int(answer, "results", 0), RESULTS);
 }
 
@@ -295,13 +246,14 @@ TEST(scaling_reads_the_batch)
     if (!start())
         return;
     CHECK_EQUAL_INT(
-        json_int(get("/api/query?x=workers&y=throughput&scaling=strong&batch=256"), "results", 0),
+        json_int(found("/api/query?x=workers&y=throughput&scaling=strong&batch=256"), "results", 0),
         1);
     CHECK_EQUAL_INT(
-        json_int(get("/api/query?x=workers&y=throughput&scaling=strong&batch=64"), "results", 0),
+        json_int(found("/api/query?x=workers&y=throughput&scaling=strong&batch=64"), "results", 0),
         0);
     CHECK_EQUAL_INT(
-        json_int(get("/api/query?x=workers&y=throughput&scaling=weak&batch=128"), "results", 0), 1);
+        json_int(found("/api/query?x=workers&y=throughput&scaling=weak&batch=128"), "results", 0),
+        1);
 }
 
 TEST(speedup_and_efficiency)
@@ -309,7 +261,7 @@ TEST(speedup_and_efficiency)
     if (!start())
         return;
     const struct json *answer =
-        get("/api/query?x=threads&y=time_median&baseline=first&aggregate=min");
+        found("/api/query?x=threads&y=time_median&baseline=first&aggregate=min");
     const struct json *point = point_at(answer, "2");
     CHECK_NEAR(json_real(point, "speedup", 0), 1, 1e-9);
     CHECK_NEAR(json_real(point, "efficiency", 0), 0.5, 1e-9);
