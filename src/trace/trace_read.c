@@ -142,10 +142,44 @@ static const struct format *find_format(const struct opening *opening)
     return NULL;
 }
 
+/* The names that other tools give to what they write. */
+static bool is_named_as_trace(const char *path)
+{
+    static const char *const ends[] = {".gz",    ".json",     ".jsonl", ".pb", ".sqlite",
+                                       ".trace", ".nsys-rep", ".qdrep", NULL};
+    for (const char *const *end = ends; *end; end++)
+        if (text_ends(path, *end))
+            return true;
+    return false;
+}
+
 bool trace_is_one(const char *path)
 {
     struct opening opening;
-    return look_at(path, &opening) == STATUS_OK && find_format(&opening);
+    if (look_at(path, &opening) != STATUS_OK)
+        return is_named_as_trace(path);
+    return find_format(&opening) || is_named_as_trace(path);
+}
+
+static enum status refuse(const char *path, const struct opening *opening)
+{
+    if (!opening->length)
+        FAIL(STATUS_INPUT, "%s: found an empty file, expected a trace", path);
+    if (text_ends(path, ".nsys-rep") || text_ends(path, ".qdrep"))
+        FAIL(STATUS_INPUT,
+             "%s: found a report of Nsight Systems, expected its export: nsys export -t sqlite",
+             path);
+    FAIL(STATUS_INPUT,
+         "%s: found no trace, expected one of prony, Kineto or Chrome (JSON), JAX, ONNX Runtime, "
+         "Nsight Systems (SQLite) or XPlane, plain or in gzip. A program stands after --",
+         path);
+}
+
+/* Messages of a trace as a whole do not know its file. */
+static enum status with_name(enum status status, const char *path)
+{
+    const bool named = !strncmp(status_message(), path, strlen(path));
+    return status == STATUS_OK || named ? status : status_prefix(status, "%s", path);
 }
 
 enum status trace_read(const char *path, struct trace *trace)
@@ -154,16 +188,19 @@ enum status trace_read(const char *path, struct trace *trace)
     TRY(look_at(path, &opening));
     const struct format *format = find_format(&opening);
     if (!format)
-        FAIL(STATUS_INPUT,
-             "%s: found no trace, expected one of prony, Kineto or Chrome (JSON), JAX, ONNX "
-             "Runtime, Nsight Systems (SQLite) or XPlane, plain or in gzip",
-             path);
+        return refuse(path, &opening);
     *trace = (struct trace){0};
     enum status status = format->read(path, trace);
+    if (status == STATUS_OK && !trace->span_count && format->is != is_own)
+        status = status_fail(STATUS_INPUT, __FILE__, __LINE__,
+                             "%s: found no span in it, expected kernels, copies, calls or ops with "
+                             "a start and a length",
+                             path);
     if (status == STATUS_OK && !trace_fact(trace, "format"))
         status = trace_add_fact(trace, "format", format->name);
     if (status == STATUS_OK)
         status = trace_finish(trace, path);
+    status = with_name(status, path);
     if (status != STATUS_OK)
         trace_free(trace);
     return status;

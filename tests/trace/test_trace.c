@@ -125,7 +125,7 @@ TEST(a_broken_file_is_refused_by_a_line_that_names_the_place)
     static const struct {
         const char *content, *message;
     } cases[] = {
-        {"", "found no trace"},
+        {"", "found an empty file"},
         {"hello", "found no trace"},
         {"prony trace 9\n", "trace:1: found \"prony trace 9\", expected \"prony trace 1\""},
         {"prony trace 1\nlane\tthread\nkernel\t0\t5\n", "trace:3: found \"kernel\""},
