@@ -1,6 +1,7 @@
 /* advise.c: see advise.h. */
 #include "advise/advise.h"
 
+#include "advise/crowd.h"
 #include "advise/rules.h"
 #include "base/memory.h"
 
@@ -70,10 +71,14 @@ static enum status find_step_time(const struct trace *trace, struct advice *advi
 
 static void count_samples(const struct trace *trace, struct advice *advice)
 {
-    for (size_t i = 0; i < trace->span_count; i++)
-        advice->samples += trace->spans[i].kind == SPAN_sample &&
-                           trace->spans[i].start_ns >= advice->steps.start_ns &&
-                           trace->spans[i].start_ns < advice->steps.end_ns;
+    for (size_t i = 0; i < trace->span_count; i++) {
+        const struct span *span = &trace->spans[i];
+        if (span->start_ns < advice->steps.start_ns || span->start_ns >= advice->steps.end_ns)
+            continue;
+        advice->samples += span->kind == SPAN_sample;
+        if (span->kind == SPAN_sample || span->kind == SPAN_sleep)
+            advice->seen_ns += (double)span_ns(span);
+    }
 }
 
 /* ---- asking the rules ------------------------------------------------------------------------ */
@@ -202,13 +207,10 @@ static enum status find_silence(const struct trace *trace, struct advice *advice
     const char *why = NULL;
     if (!trace->span_count)
         why = "the trace is empty";
-    else if (steps->gpu < 0 && !advice->samples)
+    else if (steps->gpu < 0 && advice->seen_ns <= 0)
         why = "the trace has neither kernels of a GPU nor samples of the host";
-    else if (steps->gpu < 0 && advice->samples < ADVICE_SAMPLES)
-        NEED(why = arena_format(&advice->arena,
-                                "found %zu samples of the host, expected %d or more: let the "
-                                "program run longer, or raise --rate",
-                                advice->samples, ADVICE_SAMPLES));
+    else if (steps->gpu < 0 && advice->seen_ns < ADVICE_SEEN_NS)
+        why = "the program is too short: it has to run for two seconds or more";
     else if (steps->gpu >= 0 && !steps->count)
         why = "no step repeats in it: a profile of ten steps or more can be judged";
     else if (steps->gpu >= 0 && steps->count < ADVICE_STEPS)
@@ -223,32 +225,20 @@ static enum status find_silence(const struct trace *trace, struct advice *advice
     return STATUS_OK;
 }
 
-/* What bounds the run, where nothing was found; else only how its time is spent. */
-static enum status find_bound(struct advice *advice)
+/* Where threads run for a part of the time that could be worth a word, but were seen too rarely. */
+static enum status find_doubt(const struct trace *trace, struct advice *advice)
 {
-    const struct budget *budget = &advice->budget;
-    const double window = fmax((double)budget->window_ns, 1);
-    const double compute = (double)budget->compute_ns / window;
-    const double copy = (double)budget->copy_ns / window;
-    const double idle = (double)budget->idle_ns / window;
-    const char *what = "compute, copies and the host share the time: ";
-    if (advice->steps.gpu < 0) {
-        advice->bound = "it uses no GPU: the CPU's own code bounds it";
+    struct crowd crowd;
+    if (advice->steps.gpu >= 0 || advice->silent || advice->count ||
+        advice->samples >= ADVICE_SAMPLES)
         return STATUS_OK;
-    }
-    if (advice->count)
-        what = "as it ran: ";
-    else if (compute >= 0.8 && copy >= 0.8)
-        what = "bound by compute and the bus together: ";
-    else if (compute >= 0.8)
-        what = "bound by compute, so only faster kernels, less work or a faster GPU help: ";
-    else if (copy >= 0.8)
-        what = "bound by the bus, so only fewer bytes help: ";
-    else if (idle >= 0.5)
-        what = "bound by the host: ";
-    NEED(advice->bound =
-             arena_format(&advice->arena, "%scompute %.0f %%, copies %.0f %%, idle %.0f %%", what,
-                          100 * compute, 100 * copy, 100 * idle));
+    TRY(crowd_find(trace, &advice->steps, 0, &crowd));
+    if (crowd.any_ns < (1 - 1 / ADVICE_LEAST) * crowd.window_ns)
+        return STATUS_OK;
+    NEED(advice->silent = arena_format(&advice->arena,
+                                       "found %zu samples of running threads, expected %d or more: "
+                                       "let the program run longer, or raise --rate",
+                                       advice->samples, ADVICE_SAMPLES));
     return STATUS_OK;
 }
 
@@ -297,7 +287,8 @@ enum status advise(const struct trace *trace, struct advice *advice)
     TRY_OR(done, find_silence(trace, advice));
     if (!advice->silent)
         TRY_OR(done, look_with(trace, advice, &replay));
-    TRY_OR(done, find_bound(advice));
+    TRY_OR(done, find_doubt(trace, advice));
+    TRY_OR(done, advice_bound(trace, advice));
 done:
     replay_free(&replay);
     if (status != STATUS_OK)

@@ -39,7 +39,8 @@ const char *rule_word_name(enum rule_word word); /* "expected" */
 enum {
     ADVICE_STEPS = 10,
     ADVICE_STEPS_MOST = 200, /* the last ones: more say no more, and take memory */
-    ADVICE_SAMPLES = 200
+    ADVICE_SAMPLES = 200,
+    ADVICE_SEEN_NS = 2000000000 /* of waiting */
 };
 
 struct finding_of_trace {
@@ -57,6 +58,7 @@ struct advice {
     bool unwatched;
     double replay;  /* replay's check ÷ window; 0: it cannot be replayed */
     size_t samples; /* in the window */
+    double seen_ns; /* that threads were seen, running or waiting */
     struct finding_of_trace findings[RULES];
     size_t count;
     double together;    /* the gain of all findings but those that are only upper bounds */
@@ -68,6 +70,8 @@ struct advice {
 /* Only steps, budget and times: no rule is asked. */
 enum status advise_budget(const struct trace *trace, struct advice *advice);
 enum status advise(const struct trace *trace, struct advice *advice);
+/* Fills advice->bound; after the findings. */
+enum status advice_bound(const struct trace *trace, struct advice *advice);
 /* Is the gain worth a word? */
 bool advice_worth(const struct advice *advice, double gain);
 void advice_free(struct advice *advice); /* zeroed is fine */

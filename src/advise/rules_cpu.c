@@ -1,47 +1,11 @@
 /* rules_cpu.c: rules from samples of the host: Python, threads, memory, storage (R10 to R13). */
+#include "advise/crowd.h"
 #include "advise/rules.h"
 #include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What a sample says of its thread. */
-enum seen { SEEN_OTHER, SEEN_PYTHON, SEEN_SPIN, SEEN_FAULT };
-
-static bool contains_any(const char *text, const char *const *parts)
-{
-    for (; *parts; parts++)
-        if (strstr(text, *parts))
-            return true;
-    return false;
-}
-
-/* The innermost frame decides; frames of the interpreter itself are passed over: they run the line
- * that called them. */
-static enum seen seen_in(const struct trace *trace, uint32_t site)
-{
-    static const char *const spins[] = {
-        "sched_yield", "gomp_barrier", "gomp_team_barrier", "do_spin", "kmp_wait", "__kmp_", NULL};
-    static const char *const faults[] = {"munmap",   "madvise", "page_fault", "clear_page",
-                                         "__GI_brk", "mmap",    NULL};
-    static const char *const interpreters[] = {"libpython", "/python3", "bin/python", NULL};
-    for (; site && site < trace->site_count; site = trace->sites[site].caller) {
-        const struct site *frame = &trace->sites[site];
-        const char *file = trace_word(trace, frame->file);
-        const char *function = trace_word(trace, frame->function);
-        if (frame->line)
-            return SEEN_PYTHON;
-        if (contains_any(function, spins))
-            return SEEN_SPIN;
-        if (contains_any(function, faults))
-            return SEEN_FAULT;
-        if (!contains_any(file, interpreters) && strncmp(function, "_Py", 3) != 0 &&
-            strncmp(function, "Py", 2) != 0)
-            return SEEN_OTHER;
-    }
-    return SEEN_OTHER;
-}
 
 struct shares {
     int64_t all_ns, seen_ns;
@@ -128,11 +92,30 @@ enum status rule_python(const struct look *look, struct replay *change, struct r
                          "are in the interpreter itself, on the main thread", found);
 }
 
+/* Threads that spin take time from others only where there are more of both than cores. */
 enum status rule_spin(const struct look *look, struct replay *change, struct rule_found *found)
 {
+    const double cores = trace_fact_real(look->trace, "cores", 0);
+    struct shares shares;
+    struct crowd crowd;
     (void)change;
-    return rule_by_share(look, SEEN_SPIN, false, 0.1,
-                         "are of threads that spin until another is done", found);
+    TRY(share_of(look, SEEN_SPIN, false, &shares));
+    const double part = share(look, &shares);
+    if (part < 0.1)
+        return STATUS_OK;
+    TRY(crowd_find(look->trace, &look->advice->steps, cores, &crowd));
+    if (crowd.crowded_ns < 0.1 * crowd.window_ns)
+        return STATUS_OK;
+    found->applies = true;
+    found->gain = gain_of(look, crowd.lost_ns / crowd.window_ns);
+    found->site = shares.site;
+    text_printf(&found->evidence,
+                "%.0f %% of %zu samples are of threads that spin until another is done. ",
+                100 * part, look->advice->samples);
+    text_printf(&found->evidence,
+                "%.0f %% of the time more threads want a core than the %.0f there %s",
+                100 * crowd.crowded_ns / crowd.window_ns, cores, cores > 1 ? "are" : "is");
+    return STATUS_OK;
 }
 
 enum status rule_faults(const struct look *look, struct replay *change, struct rule_found *found)
@@ -142,31 +125,35 @@ enum status rule_faults(const struct look *look, struct replay *change, struct r
                          "map memory, give it back, or fill new pages", found);
 }
 
-enum status rule_storage(const struct look *look, struct replay *change, struct rule_found *found)
+/* Of a thread that waits for storage longest: its line. */
+static uint32_t storage_site(const struct look *look)
 {
-    static const char *const reads[] = {"read", "pread64", "readv", "preadv", NULL};
     const struct trace *trace = look->trace;
-    int64_t ns = 0, longest = 0;
-    (void)change;
+    int64_t longest = 0;
+    uint32_t site = 0;
     for (size_t i = 0; i < trace->span_count; i++) {
         const struct span *span = &trace->spans[i];
-        const char *name = trace_word(trace, span->name);
-        bool is_read = false;
-        for (const char *const *word = reads; *word; word++)
-            is_read = is_read || !strcmp(name, *word);
-        if (span->kind != SPAN_sleep || !is_read || !look_in_window(look, span))
-            continue;
-        ns += span_ns(span);
-        if (span_ns(span) >= longest) {
+        if (span->kind == SPAN_sleep && look_in_window(look, span) &&
+            text_ends(trace_word(trace, span->name), TRACE_STORAGE) && span_ns(span) > longest) {
             longest = span_ns(span);
-            found->site = span->site;
+            site = span->site;
         }
     }
-    double part = (double)ns / fmax((double)look->advice->budget.window_ns, 1);
-    if (look->advice->samples < ADVICE_SAMPLES || part < 0.05)
+    return site;
+}
+
+enum status rule_storage(const struct look *look, struct replay *change, struct rule_found *found)
+{
+    struct crowd crowd;
+    (void)change;
+    TRY(crowd_find(look->trace, &look->advice->steps, 0, &crowd));
+    const double part = crowd.storage_ns / fmax(crowd.window_ns, 1);
+    if (look->advice->seen_ns < ADVICE_SEEN_NS || part < 0.05)
         return STATUS_OK;
     found->applies = true;
     found->gain = gain_of(look, fmin(part, 0.99));
-    text_printf(&found->evidence, "%.0f %% of the time a thread waits in read", 100 * part);
+    found->site = storage_site(look);
+    text_printf(&found->evidence, "%.0f %% of the time a thread waits for storage, and none runs",
+                100 * part);
     return STATUS_OK;
 }

@@ -67,6 +67,10 @@ struct span {
     uint8_t from_memory : 4, to_memory : 4; /* enum memory_kind, of a copy */
 };
 
+/* The name of a sleep is its system call. With this behind it, the thread waits for a device that
+ * stores, and not for a pipe, a socket or another thread. */
+#define TRACE_STORAGE " (storage)"
+
 /* What is known of the run beside its spans. Keys are words of ours (trace_fact):
  *   format          the reader that made it: "prony", "Kineto" …
  *   command         what was run

@@ -38,6 +38,7 @@ struct sighting {
     uint32_t native, python;    /* how many words, frames */
     size_t first;               /* of its words: places, then two words for each Python frame */
     bool torn, cut, unanswered; /* unanswered: the thread did not say where it was */
+    bool device;                /* its wait cannot be interrupted: for a device, or for memory */
 };
 enum { PYTHON_WORDS = 2 };
 enum {

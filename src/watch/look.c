@@ -21,8 +21,10 @@
 #include <unistd.h>
 
 static const uint64_t family_every_ns = 250000000, maps_every_ns = 300000000;
-static const double unanswered_ns =
-    300e6; /* a thread that says nothing for so long is told as is */
+/* A thread that says nothing for so long, though it had a core for a while of it, is told as is.
+ * One that has had none is waited for. */
+static const double unanswered_ns = 300e6, patience_ns = 5e9;
+static const uint64_t enough_ns = 20000000;
 
 static uint64_t thread_cpu_ns(void)
 {
@@ -357,6 +359,12 @@ static bool ask(struct look *look, const struct look_process *process, pid_t thr
     return syscall(SYS_rt_tgsigqueueinfo, process->number, thread, AGENT_SIGNAL, &info) == 0;
 }
 
+/* Has it had a core since it was asked first? Where the system does not say, it may have. */
+static bool had_core(const struct look_thread *thread)
+{
+    return !thread->slices || thread->ran_ns - thread->asked_ran_ns > enough_ns;
+}
+
 /* It ran for the time of these looks, and nobody knows where. */
 static enum status tell_unanswered(struct look *look, struct look_process *process,
                                    struct look_thread *thread, uint64_t now_ns)
@@ -365,7 +373,7 @@ static enum status tell_unanswered(struct look *look, struct look_process *proce
                                 .end_ns = now_ns + (uint64_t)thread->pending_ns,
                                 .thread = (uint32_t)thread->seen,
                                 .call = SIGHTING_RUNS,
-                                .unanswered = true};
+                                .unanswered = had_core(thread)};
     if (thread->pending_ns <= 0)
         return STATUS_OK;
     thread->pending_ns = 0;
@@ -377,22 +385,26 @@ static enum status see_running(struct look *look, struct look_process *process,
 {
     thread->nap = SIZE_MAX;
     look->gathered->threads[thread->seen].ticks_running += period_ns;
+    if (thread->pending_ns <= 0)
+        thread->asked_ran_ns = thread->ran_ns;
     thread->pending_ns += period_ns;
-    bool asked = ask(look, process, thread->number);
-    if (!asked || thread->pending_ns > unanswered_ns)
+    const bool asked = ask(look, process, thread->number);
+    if (!asked || thread->pending_ns > (had_core(thread) ? unanswered_ns : patience_ns))
         return tell_unanswered(look, process, thread, now_ns);
     return STATUS_OK;
 }
 
 static enum status see_waiting(struct look *look, struct look_process *process,
-                               struct look_thread *thread, double period_ns, uint64_t now_ns)
+                               struct look_thread *thread, char state, double period_ns,
+                               uint64_t now_ns)
 {
     struct gathered *gathered = look->gathered;
     gathered->threads[thread->seen].ticks_waiting += period_ns;
     struct sighting sighting = {.start_ns = now_ns,
                                 .end_ns = now_ns + (uint64_t)period_ns,
                                 .thread = (uint32_t)thread->seen,
-                                .call = read_call(look, process, thread->number)};
+                                .call = read_call(look, process, thread->number),
+                                .device = state == 'D'};
     TRY(see_outside(look, process, thread->number, &sighting));
     thread->nap = gathered->full ? SIZE_MAX : gathered->sighting_count - 1;
     return STATUS_OK;
@@ -417,7 +429,7 @@ static enum status see_thread(struct look *look, struct look_process *process,
     if (!state || state == 'Z' || state == 'X')
         return STATUS_OK;
     return state == 'R' ? see_running(look, process, thread, period_ns, now_ns)
-                        : see_waiting(look, process, thread, period_ns, now_ns);
+                        : see_waiting(look, process, thread, state, period_ns, now_ns);
 }
 
 static enum status add_thread(struct look *look, struct look_process *process, pid_t number,

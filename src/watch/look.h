@@ -17,8 +17,8 @@ struct look_thread {
     size_t seen;   /* its place in gathered.threads */
     int schedstat; /* a descriptor, or -1 */
     bool waits, found;
-    double pending_ns; /* looks that no answer stands for yet */
-    uint64_t pending_since_ns;
+    double pending_ns;     /* looks that no answer stands for yet */
+    uint64_t asked_ran_ns; /* its time on a core when the first of them was asked */
     uint64_t ran_ns, runnable_ns, slices;
     size_t nap; /* its sighting, while it waits; SIZE_MAX: none */
 };

@@ -199,10 +199,23 @@ static enum status add_sites(struct naming *naming, struct stack *stack, uint32_
     return STATUS_OK;
 }
 
+/* Other calls also wait where nothing can interrupt them, as vfork does for its child. */
+static bool is_of_storage(const char *call)
+{
+    static const char *const calls[] = {
+        "read",   "pread64",    "readv",     "preadv", "preadv2", "write",      "pwrite64",
+        "writev", "fsync",      "fdatasync", "open",   "openat",  "newfstatat", "stat",
+        "statx",  "getdents64", "msync",     "sync",   "syncfs",  "page fault", NULL};
+    for (const char *const *word = calls; *word; word++)
+        if (!strcmp(call, *word))
+            return true;
+    return false;
+}
+
 static enum status name_of(struct naming *naming, const struct sighting *sighting,
                            const struct stack *stack, uint32_t *out)
 {
-    char number[32];
+    char name[64];
     if (sighting->call == SIGHTING_RUNS) {
         *out = stack->op ? stack->op : stack->count ? stack->frames[0].function : 0;
         return STATUS_OK;
@@ -211,8 +224,12 @@ static enum status name_of(struct naming *naming, const struct sighting *sightin
                        : sighting->call == SIGHTING_FAULT ? "page fault"
                        : sighting->call == SIGHTING_WAKES ? "waking up"
                                                           : "unknown call";
-    snprintf(number, sizeof number, "call %d", sighting->call);
-    return add_text(naming, call ? call : number, out);
+    if (call)
+        snprintf(name, sizeof name, "%s%s", call,
+                 sighting->device && is_of_storage(call) ? TRACE_STORAGE : "");
+    else
+        snprintf(name, sizeof name, "call %d", sighting->call);
+    return add_text(naming, name, out);
 }
 
 /* The samples of threads that Python does not know (those of BLAS) cannot have a line. */
