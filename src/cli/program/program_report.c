@@ -204,7 +204,8 @@ static enum status add_lines(const struct program_report *report, struct text *o
         return STATUS_OK;
     }
     struct show_table table = {.width = report->width, .indent = INDENT};
-    text_add(&table.title, "Lines, with what they call (of the time that threads run)");
+    text_add(&table.title,
+             "Lines, with what they call (of the time that threads run or are ready)");
     show_table_column(&table, "share", SHOW_RIGHT, SHOW_ALWAYS, 0);
     show_table_column(&table, "time", SHOW_RIGHT, SHOW_ALWAYS - 3, 0);
     show_table_column(&table, "line", SHOW_LEFT, SHOW_ALWAYS, 0);
@@ -342,12 +343,12 @@ static void add_used(const struct program_report *report, struct text *out)
     text_free(&line);
 }
 
-static void add_end(const char *which, const struct running_end *end, int width, struct text *out)
+void program_report_end(const struct running_end *end, int width, struct text *out)
 {
     struct text line = {0};
     if (!end->code && !end->signal)
         return;
-    text_printf(&line, "The program %s", which);
+    text_add(&line, "The program ");
     running_add_end(end, &line);
     text_add(&line, ": what follows is what was seen until then.");
     wrap_add(out, "", text_of(&line), width);
@@ -375,7 +376,7 @@ enum status program_report_text(const struct program_report *report, struct text
     if (watched->stopped)
         wrap_add(out, "", "It was stopped before its end.", report->width);
     else
-        add_end("", &watched->end, report->width, out);
+        program_report_end(&watched->end, report->width, out);
     add_brevity(watched, report->width, out);
     TRY(program_gpu_text(report->trace, report->advice, report->width, out));
     TRY(add_threads(report, out));

@@ -15,6 +15,8 @@ struct program_report {
     int width;                   /* of a line */
 };
 
+/* "The program ended with status 1: …"; nothing where it went well. */
+void program_report_end(const struct running_end *end, int width, struct text *out);
 enum status program_report_text(const struct program_report *report, struct text *out);
 enum status program_report_json(const struct program_report *report, struct text *out);
 

@@ -156,6 +156,8 @@ static enum status tell_advice(const struct program_flags *flags, const struct p
 {
     const int width = screen_width(stderr);
     struct text out = {0};
+    if (!flags->json && !seen->watched.stopped)
+        program_report_end(&seen->watched.end, width, &out);
     enum status status = flags->json
                              ? traced_json(&seen->trace, advice, seen->command, &out)
                              : advised_text(&seen->trace, advice, seen->command, width, &out);

@@ -61,6 +61,9 @@ static void add_verdict(const struct proof *proof, const struct prove_promise *p
     const enum verdict verdict = proof->found.verdict;
     if (verdict != VERDICT_FASTER) {
         text_printf(out, "%s%s", *promise->rule ? "not proved: " : "", verdict_name(verdict));
+        if (verdict == VERDICT_UNKNOWN && proof->found.instances < COMPARE_INSTANCES)
+            text_printf(out, " from %d rounds; %d or more may", (int)proof->found.instances,
+                        COMPARE_INSTANCES);
         return;
     }
     text_add(out, *promise->rule ? "proved" : "faster");
