@@ -11,11 +11,11 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "guide/httpd.h"
+#include "guide/places.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,23 +24,12 @@
 #include <unistd.h>
 
 enum {
-    CONNECTIONS = 256,      /* never more */
-    CONNECTIONS_KEPT = 192, /* with more than these the stalest is dropped */
-    REQUEST_BYTES = 16384,  /* request line and headers, and what parsing them takes */
+    REQUEST_BYTES = 16384, /* request line and headers, and what parsing them takes */
     IDLE_SECONDS = 10,
     TOKEN_BYTES = 16,
     DOOR_BYTES = 300, /* of Host and Origin: a name has at most 253 */
 };
 static const char cookie_name[] = "prony";
-
-struct place {
-    int fd;
-    bool taken;
-    uint64_t active_ns; /* when it was made or its last request was complete */
-    /* Of the request that its thread reads: */
-    size_t address; /* bytes */
-    bool path_cut;  /* a NUL is in the path */
-};
 
 struct http {
     struct MHD_Daemon *daemon;
@@ -48,9 +37,7 @@ struct http {
     void *context;
     uint16_t port;
     char token[2 * TOKEN_BYTES + 1]; /* "": this machine only, and none is needed */
-    pthread_mutex_t lock;            /* of what follows */
-    struct place places[CONNECTIONS];
-    size_t taken;
+    struct places places;
 };
 
 static const struct {
@@ -66,54 +53,21 @@ static const struct {
     {"Cache-Control", "no-store"}, /* results change, and the page changes with the program */
 };
 
-static void drop_stalest(struct http *http)
-{
-    struct place *stalest = NULL;
-    for (size_t i = 0; i < CONNECTIONS; i++) {
-        struct place *place = &http->places[i];
-        if (place->taken && (!stalest || place->active_ns < stalest->active_ns))
-            stalest = place;
-    }
-    shutdown(stalest->fd, SHUT_RDWR); /* the poll loop sees the end and closes it */
-    stalest->active_ns = UINT64_MAX;  /* not to be chosen again before that */
-}
-
 static int socket_of(struct MHD_Connection *connection)
 {
     return httpd->get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-}
-
-/* On the accepting thread. NULL: all are taken, which cannot be below the library's own limit. */
-static struct place *take_place(struct http *http, struct MHD_Connection *connection)
-{
-    struct place *place = http->places;
-    while (place < http->places + CONNECTIONS && place->taken)
-        place++;
-    if (place == http->places + CONNECTIONS)
-        return NULL;
-    if (http->taken >= CONNECTIONS_KEPT)
-        drop_stalest(http);
-    *place = (struct place){.fd = socket_of(connection), .taken = true, .active_ns = clock_ns()};
-    http->taken++;
-    return place;
 }
 
 static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode code)
 {
     struct http *http = context;
-    struct place *place = *socket_context;
-    uint64_t excess = 0;
-    pthread_mutex_lock(&http->lock);
-    if (code != MHD_CONNECTION_NOTIFY_CLOSED) {
-        *socket_context = take_place(http, connection);
-        excess = http->taken > CONNECTIONS_KEPT ? http->taken - CONNECTIONS_KEPT : 0;
-    } else if (place) {
-        place->taken = false;
-        http->taken--;
-    }
-    pthread_mutex_unlock(&http->lock);
-    if (excess) /* the threads of those that were dropped end meanwhile */
+    size_t excess = 0;
+    if (code != MHD_CONNECTION_NOTIFY_CLOSED)
+        *socket_context = places_take(&http->places, socket_of(connection), &excess);
+    else if (*socket_context)
+        places_leave(&http->places, *socket_context);
+    if (excess) /* on the accepting thread: those of the dropped ones end meanwhile */
         clock_sleep_ns(excess * 1000000);
 }
 
@@ -123,13 +77,15 @@ static struct place *place_of(struct MHD_Connection *connection)
         ->socket_context;
 }
 
-static void note_activity(struct http *http, struct MHD_Connection *connection)
+/* The answer was sent, or its client is gone. */
+static void on_end(void *context, struct MHD_Connection *connection, void **state,
+                   enum MHD_RequestTerminationCode code)
 {
+    (void)state, (void)code;
+    struct http *http = context;
     struct place *place = place_of(connection);
-    pthread_mutex_lock(&http->lock);
-    if (place && place->active_ns != UINT64_MAX)
-        place->active_ns = clock_ns();
-    pthread_mutex_unlock(&http->lock);
+    if (place)
+        places_sent(&http->places, place);
 }
 
 struct http_client {
@@ -352,6 +308,19 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection, struct htt
     return good;
 }
 
+/* Instead of an answer that waits for others to be read. */
+static enum MHD_Result send_busy(struct MHD_Connection *connection, struct http_answer *answer)
+{
+    static const char why[] = "large answers are being sent to others; ask again in some seconds, "
+                              "or for less with filters, limit or samples=no";
+    text_free(&answer->text);
+    *answer = (struct http_answer){.code = MHD_HTTP_SERVICE_UNAVAILABLE,
+                                   .type = "text/plain; charset=utf-8",
+                                   .bytes = why,
+                                   .length = sizeof why - 1};
+    return send_answer(connection, answer);
+}
+
 /* Whoever opens the address with the token is given a cookie and sent to the page. */
 static enum MHD_Result send_welcome(const struct http *http, struct MHD_Connection *connection)
 {
@@ -434,7 +403,9 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         answer.length = strlen(why);
         return send_answer(connection, &answer);
     }
-    note_activity(http, connection);
+    struct place *place = place_of(connection);
+    if (place)
+        places_note(&http->places, place);
     struct parameters parameters = {0};
     httpd->get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, read_parameter, &parameters);
     if (parameters.bad) {
@@ -448,6 +419,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     struct http_request request = {
         path, parameters.list, parameters.count, takes_gzip(connection), client_left, &client};
     http->handler(http->context, &request, &answer);
+    if (place && !answer.bytes && !places_send(&http->places, place, answer.text.length))
+        return send_busy(connection, &answer);
     return send_answer(connection, &answer);
 }
 
@@ -530,14 +503,14 @@ enum status http_start(const struct http_place *place, http_handler *handler, vo
     }
     http->handler = handler;
     http->context = context;
-    pthread_mutex_init(&http->lock, NULL);
+    pthread_mutex_init(&http->places.lock, NULL);
     http->daemon = httpd->start_daemon(
         MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_THREAD_PER_CONNECTION | MHD_USE_ITC, 0, NULL, NULL,
         on_request, http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+        (unsigned)PLACES_MOST, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_URI_LOG_CALLBACK, on_address,
-        NULL, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_NOTIFY_COMPLETED, on_end,
+        http, MHD_OPTION_URI_LOG_CALLBACK, on_address, NULL, MHD_OPTION_END);
     if (!http->daemon) {
         close(fd);
         mem_free(http);

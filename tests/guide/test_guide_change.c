@@ -187,6 +187,57 @@ TEST(half_closed_clients_are_answered)
     http_stop(http);
 }
 
+enum { LARGE_BYTES = 16 << 20, PIECE = 1 << 16 };
+
+static void give_much(void *context, const struct http_request *request, struct http_answer *answer)
+{
+    (void)context;
+    static const char piece[PIECE];
+    answer->code = 200;
+    answer->type = "text/plain";
+    for (int bytes = 0; text_equal(request->path, "/large") && bytes < LARGE_BYTES;) {
+        bytes += PIECE;
+        text_add_bytes(&answer->text, piece, PIECE);
+    }
+    text_add(&answer->text, "done");
+}
+
+/* Asks, and reads no more than the first line of the answer. */
+static int ask_and_wait(uint16_t port, int *fd)
+{
+    static const char large[] = "GET /large HTTP/1.1\r\n" LOCAL "\r\n";
+    char first[32] = "";
+    *fd = connect_to(port);
+    return send(*fd, large, sizeof large - 1, MSG_NOSIGNAL) > 0 &&
+                   recv(*fd, first, sizeof first - 1, 0) > 0
+               ? code_of(first)
+               : 0;
+}
+
+/* Clients that read nothing make the server keep their answers: it keeps so many bytes of them. Who
+ * has read nothing for long makes room. */
+TEST(answers_on_their_way_are_bounded)
+{
+    enum { FIT = 7, TRIES = 400 };
+    static const char quick[] = "GET / HTTP/1.1\r\n" LOCAL "\r\n";
+    struct http *http;
+    int fds[FIT + 1], again, code = 503;
+    if (!CHECK_OK(http_start(&(struct http_place){0}, give_much, NULL, &http)))
+        return;
+    for (int i = 0; i <= FIT; i++)
+        CHECK_EQUAL_INT(ask_and_wait(http_port(http), &fds[i]), i < FIT ? 200 : 503);
+    CHECK_EQUAL_INT(code_of(exchange(http_port(http), quick, sizeof quick - 1)), 200);
+    for (int i = 0; i < TRIES && code == 503; i++) {
+        clock_sleep_ns(50 * 1000 * 1000);
+        code = ask_and_wait(http_port(http), &again);
+        close(again);
+    }
+    CHECK_EQUAL_INT(code, 200);
+    for (int i = 0; i <= FIT; i++)
+        close(fds[i]);
+    http_stop(http);
+}
+
 static bool stop_at_once(void *context)
 {
     ++*(int *)context;
