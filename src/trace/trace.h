@@ -76,6 +76,8 @@ struct span {
  *   command         what was run
  *   gpu             its name
  *   cores           CPUs that the program may use
+ *   on_core_ns, system_ns    of all threads: on a core, and of that in the system
+ *   faults, faults_again     pages that were filled or mapped, and those beyond the most it had
  *   unwatched_ns    the time of a step in a run that nobody watched; a fact for each run
  *   lost            records that were lost
  *   lacks           something that the format does not have; a fact for each

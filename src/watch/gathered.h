@@ -28,6 +28,7 @@ struct seen_thread {
     uint64_t first_ns, last_ns; /* when it was seen */
     double ran_ns, runnable_ns; /* on a core; waiting for one. NaN: the system does not say */
     double ticks_running, ticks_waiting; /* of the samples, in ns */
+    double faults, system_ns; /* pages that it filled or mapped; its time in the system */
 };
 
 /* What a thread did at a moment, or from one moment to another. */

@@ -254,20 +254,34 @@ static bool read_schedule(struct look_thread *thread)
     return moved;
 }
 
-/* Its state ('R', 'S' …; 0: it is gone) and its name. */
-static char read_state(const struct look_process *process, pid_t thread, char name[16])
+/* Faults that need no storage, and time in the system: the seventh field behind the state, and five
+ * later. */
+static void read_usage(const char *fields, struct seen_thread *seen)
+{
+    uint64_t faults, ticks;
+    const double tick_ns = 1e9 / (double)sysconf(_SC_CLK_TCK);
+    if (sscanf(fields, "%*d %*d %*d %*d %*d %*u %" SCNu64 " %*u %*u %*u %*u %" SCNu64, &faults,
+               &ticks) != 2)
+        return;
+    seen->faults = (double)faults;
+    seen->system_ns = (double)ticks * tick_ns;
+}
+
+/* Its state ('R', 'S' …; 0: it is gone), its name, and what it used. */
+static char read_state(const struct look_process *process, pid_t thread, struct seen_thread *seen)
 {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)process->number, (int)thread);
     if (!read_small(path, text, sizeof text))
         return 0;
     const char *open = strchr(text, '('), *end = strrchr(text, ')');
-    if (!open || !end || end < open || end[1] != ' ')
+    if (!open || !end || end < open || end[1] != ' ' || !end[2])
         return 0;
     size_t length = (size_t)(end - open - 1);
     length = length < 15 ? length : 15;
-    memcpy(name, open + 1, length);
-    name[length] = '\0';
+    memcpy(seen->name, open + 1, length);
+    seen->name[length] = '\0';
+    read_usage(end + 3, seen);
     return end[2];
 }
 
@@ -425,7 +439,7 @@ static enum status see_thread(struct look *look, struct look_process *process,
         seen->ticks_waiting += period_ns;
         return STATUS_OK;
     }
-    char state = read_state(process, thread->number, seen->name);
+    char state = read_state(process, thread->number, seen);
     if (!state || state == 'Z' || state == 'X')
         return STATUS_OK;
     return state == 'R' ? see_running(look, process, thread, period_ns, now_ns)

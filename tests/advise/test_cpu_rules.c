@@ -114,4 +114,30 @@ TEST(a_program_that_waits_is_not_bound_by_the_cpu)
            "clock_nanosleep, mostly at wait.py:3");
 }
 
+/* Samples do not show what filling pages takes; counts of the system do. */
+TEST(pages_that_come_again_are_found_without_samples)
+{
+    struct trace trace;
+    begin(&trace, "2");
+    CHECK_OK(trace_add_fact(&trace, "on_core_ns", "4000000000"));
+    CHECK_OK(trace_add_fact(&trace, "system_ns", "3000000000"));
+    CHECK_OK(trace_add_fact(&trace, "faults", "2000000"));
+    CHECK_OK(trace_add_fact(&trace, "faults_again", "1000000"));
+    add(&trace, 1, SPAN_sample, "DOUBLE_add", "umath.so", 0, 0, LOOKS);
+    expect(&trace, "R12", 1.6, "bound by the CPU");
+}
+
+/* The system took that time for something else. */
+TEST(faults_take_two_microseconds_at_most)
+{
+    struct trace trace;
+    begin(&trace, "2");
+    CHECK_OK(trace_add_fact(&trace, "on_core_ns", "4000000000"));
+    CHECK_OK(trace_add_fact(&trace, "system_ns", "3000000000"));
+    CHECK_OK(trace_add_fact(&trace, "faults", "50000"));
+    CHECK_OK(trace_add_fact(&trace, "faults_again", "50000"));
+    add(&trace, 1, SPAN_sample, "write", "libc.so.6", 0, 0, LOOKS);
+    expect(&trace, "", 1, "bound by the CPU");
+}
+
 CHECK_MAIN

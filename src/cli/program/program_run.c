@@ -17,6 +17,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* All that a run gives. */
 struct program_seen {
@@ -66,22 +67,45 @@ static enum status add_number(struct trace *trace, const char *key, double value
     return trace_add_fact(trace, key, text);
 }
 
+/* Faults of its threads so far: pages that a process has at most fault once each, those beyond come
+ * again. */
+static double faults_again(const struct watched *watched, size_t first)
+{
+    const pid_t process = watched->threads[first].process;
+    double faults = 0;
+    for (size_t i = 0; i < watched->thread_count; i++) {
+        if (watched->threads[i].process != process)
+            continue;
+        if (i < first) /* it was counted there */
+            return 0;
+        faults += watched->threads[i].faults;
+    }
+    const double pages = watched->end.peak_bytes / (double)sysconf(_SC_PAGESIZE);
+    return faults > pages ? faults - pages : 0;
+}
+
 /* What the samples do not say. */
 static enum status add_facts(const struct program_flags *flags,
                              const struct watching_options *options, struct program_seen *seen)
 {
     struct cpu cpu;
-    double on_core_ns = 0, ready_ns = 0;
+    double on_core_ns = 0, ready_ns = 0, system_ns = 0, faults = 0, again = 0;
     cpu_detect(&cpu);
     for (size_t i = 0; i < seen->watched.thread_count; i++) {
         const struct seen_thread *thread = &seen->watched.threads[i];
         on_core_ns += thread->ran_ns > 0 ? thread->ran_ns : 0;
         ready_ns += thread->runnable_ns > 0 ? thread->runnable_ns : 0;
+        system_ns += thread->system_ns;
+        faults += thread->faults;
+        again += faults_again(&seen->watched, i);
     }
     TRY(trace_add_fact(&seen->trace, "command", seen->command));
     TRY(add_number(&seen->trace, "cores", cpu.cores));
     TRY(add_number(&seen->trace, "on_core_ns", on_core_ns));
     TRY(add_number(&seen->trace, "ready_ns", ready_ns));
+    TRY(add_number(&seen->trace, "system_ns", system_ns));
+    TRY(add_number(&seen->trace, "faults", faults));
+    TRY(add_number(&seen->trace, "faults_again", again));
     TRY(program_gpu_facts(&seen->watched, &seen->trace, &seen->watched.notes));
     return flags->once ? STATUS_OK
                        : program_unwatched(options, &seen->unwatched, &seen->watched, &seen->trace);
@@ -201,7 +225,7 @@ static enum status prove_findings(struct cli *cli, const struct program_flags *f
     for (size_t i = 0; i < advice->count && !(any && flags->against); i++) {
         const struct finding_of_trace *finding = &advice->findings[i];
         const struct prove_promise promise = {finding->rule->id, finding->gain, finding->low,
-                                              finding->high};
+                                              finding->high, finding->rule->word};
         if (!flags->against && !prove_possible(finding->rule->id, flags->lever))
             continue;
         any = true;

@@ -76,7 +76,7 @@ void prove_add_line(const struct proof *proof, const struct prove_promise *promi
                     struct text *line)
 {
     if (*promise->rule) {
-        text_add(line, "expected ");
+        text_printf(line, "%s ", rule_word_name(promise->word));
         add_gain(promise->expected, line);
         text_add(line, " · ");
     }

@@ -3,6 +3,7 @@
 #ifndef PRONY_CLI_PROGRAM_PROVE_PROGRAM_H
 #define PRONY_CLI_PROGRAM_PROVE_PROGRAM_H
 
+#include "advise/advise.h"
 #include "advise/prove.h"
 #include "cli/commands.h"
 #include "record/proof_line.h"
@@ -23,6 +24,7 @@ struct prove_wish {
 struct prove_promise {
     const char *rule; /* "R10"; "" where nothing was, and two commands are only compared */
     double expected, low, high;
+    enum rule_word word;
 };
 
 /* "expected 1.6 × · measured 1.58 × ± 2 % · proved". */
