@@ -1,6 +1,7 @@
 # Who may include whom: the rules of docs/architecture.md, complete, nothing inherited. A file of a
-# module includes its own module and those named here; cli includes everything. Also: the names of
-# source files are unique in the tree, so that a name alone finds a file.
+# module includes its own module and those named here; cli includes everything. The page's table says the
+# same, and its picture shows every module. Also: the names of source files are unique in the tree, so that
+# a name alone finds a file.
 
 rules='
 base
@@ -64,6 +65,34 @@ shared_names() {
         sed 's|.*/||' | sort | uniq -d
 }
 
+# "FROM TO" of the rules, and of the table of a page.
+pairs_of_rules() {
+    printf '%s\n' "$rules" | awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | sort
+}
+pairs_of_table() { # PAGE
+    awk -F'|' '
+        /^\| module \| may include \|/ { table = 1; next }
+        !/^\|/ { table = 0 }
+        table && !/^\|---/ {
+            may = $3
+            sub(/, and the built-in backends/, " backend/cpu", may)
+            sub(/everything/, "*", may)
+            count = split($2, from, ","); last = split(may, to, " ")
+            for (i = 1; i <= count; i++)
+                for (j = 1; j <= last; j++) {
+                    gsub(/ /, "", from[i])
+                    print from[i], to[j]
+                }
+        }' "$1" | sort
+}
+# Modules of TREE that its picture does not name.
+not_in_the_picture() {
+    for folder in "$1"/src/*/; do
+        module=$(basename "$folder")
+        grep -qE ">$module(/[a-z]+)?[ <]" "$1/docs/pictures/architecture.svg" || echo "$module"
+    done
+}
+
 status=0
 # expect_nothing NAME OUTPUT
 expect_nothing() {
@@ -90,6 +119,12 @@ expect_nothing only_what_is_allowed "$(broken_includes .)"
 expect_nothing training_goes_through_the_library \
     "$(grep -nE '#include "(train|nn|data|core|backend)/' src/cli/cmd/cmd_train.c src/cli/cmd/cmd_predict.c)"
 expect_nothing names_are_unique "$(shared_names .)"
+tables=$(mktemp -d)
+pairs_of_rules >"$tables/rules"
+pairs_of_table docs/architecture.md >"$tables/page"
+expect_nothing the_page_has_these_rules "$(diff "$tables/rules" "$tables/page")"
+rm -rf "$tables"
+expect_nothing the_picture_has_every_module "$(not_in_the_picture .)"
 
 planted=$(mktemp -d)
 trap 'rm -rf "$planted"' EXIT
@@ -98,10 +133,16 @@ echo '#include "core/program.h"' >"$planted/src/base/text.c"
 echo '# include "nn/network.h"' >"$planted/src/backend/cpu/dense.c"
 echo '#include "backend/cuda/stream.h"' >"$planted/src/backend/cpu/plan.c"
 echo '#include "base/text.h"' >"$planted/src/odd/text.c"
+mkdir -p "$planted/docs/pictures"
+echo '<text>base</text><text>backend/cpu</text><text>nn</text>' >"$planted/docs/pictures/architecture.svg"
+printf '| module | may include |\n|---|---|\n| nn, backend/* | core base |\n| cli | everything |\n' >"$planted/page.md"
 broken=$(broken_includes "$planted")
 expect_text sees_base_including_core "$broken" 'base/text.c includes core/program.h'
 expect_text sees_a_backend_including_nn "$broken" 'backend/cpu may not include nn'
 expect_text sees_a_backend_including_another "$broken" 'backend/cpu may not include backend/cuda'
 expect_text sees_an_unknown_module "$broken" 'odd is in no rule'
+expect_text sees_a_module_that_is_not_drawn "$(not_in_the_picture "$planted")" odd
+expect_text reads_the_page "$(pairs_of_table "$planted/page.md" | tr '\n' ';')" \
+    'backend/* base;backend/* core;cli *;nn base;nn core;'
 expect_text sees_a_name_twice "$(shared_names "$planted")" 'text.c'
 exit $status
