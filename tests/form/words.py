@@ -2,8 +2,8 @@
 
 Read are: string literals of src/ and include/ (help, notes, errors, findings, tables of .def), the texts of
 the guide's page (src/guide/ui), what tools/start and tools/setup print, and the prose of README.md,
-CONTRIBUTING.md, docs/*.md and the READMEs of folders. Commands to copy, SQL, JSON and markup are no
-prose, and what make docs generates is lists. docs/decisions/ and docs/notebook/ are for developers and are not read.
+CONTRIBUTING.md, docs/*.md, docs/decisions/*.md and the READMEs of folders. Commands to copy, SQL, JSON and markup are no
+prose, and what make docs generates is lists. docs/notebook/, where experiments are noted as they were made, is not read.
 
 A sentence has at most 25 words, has no "what", "who" or "of" as its subject, and none of the phrases of
 BANNED, which bend plain English."""
@@ -134,7 +134,7 @@ READ = (
     (c_texts, ("src/**/*.c", "src/**/*.h", "src/**/*.cu", "src/**/*.cuh", "src/**/*.def", "include/*")),
     (page_texts, ("src/guide/ui/*.ts", "src/guide/ui/charts/*.ts", "src/guide/ui/small/*.ts", "src/guide/ui/views/*.ts")),
     (shell_texts, ("tools/start", "tools/setup", "tools/progress")),
-    (prose_texts, ("README.md", "CONTRIBUTING.md", "docs/*.md", "src/**/README.md", "tests/README.md")),
+    (prose_texts, ("README.md", "CONTRIBUTING.md", "docs/*.md", "docs/decisions/*.md", "src/**/README.md", "tests/README.md")),
 )
 
 
