@@ -86,8 +86,7 @@ static void run_quantise(const struct call *call)
     run_spans(call, quantise_span, all, SPAN, 5 * all);
 }
 
-/* Reals of u8, all on one scale; the reference has the others. */
-static bool takes_bytes(const struct program *program, const struct op *op)
+static bool is_on_one_scale(const struct program *program, const struct op *op)
 {
     const struct tensor *x = &program->tensors[op_input(program, op, AT_dequantise_x)];
     return x->dtype == DTYPE_U8 && op_input(program, op, AT_dequantise_scale) < 0;
@@ -107,6 +106,60 @@ static void run_dequantise(const struct call *call)
 {
     const int64_t all = count(call, AT_dequantise_y);
     run_spans(call, dequantise_span, all, SPAN, 5 * all);
+}
+
+/* Sums, [sample][channel][pixel], each channel on its scale. */
+static bool is_of_sums(const struct program *program, const struct op *op)
+{
+    const struct tensor *x = &program->tensors[op_input(program, op, AT_dequantise_x)];
+    return x->dtype == DTYPE_I32 && op_input(program, op, AT_dequantise_scale) >= 0;
+}
+
+/* A span is samples where a channel is one element, else planes. */
+static int64_t plane_of(const struct call *call)
+{
+    return count(call, AT_dequantise_y) /
+           (dim(call, AT_dequantise_x, 0) * dim(call, AT_dequantise_x, 1));
+}
+
+static void sums_span(const struct call *call, int64_t from, int64_t many)
+{
+    const int64_t channels = dim(call, AT_dequantise_x, 1), plane = plane_of(call);
+    const int64_t span = plane > 1 ? plane : channels;
+    const int32_t *restrict x = (const int32_t *)call->data[AT_dequantise_x] + from * span;
+    const int32_t zero = call->op->attr.dequantise.zero;
+    const float *restrict scales = call->data[AT_dequantise_scale];
+    float *restrict y = (float *)call->data[AT_dequantise_y] + from * span;
+    for (int64_t k = from; k < from + many; k++, x += span, y += span) {
+        const float scale = scales[k % channels];
+        for (int64_t i = 0; i < span && plane > 1; i++)
+            y[i] = (float)(x[i] - zero) * scale;
+        for (int64_t c = 0; c < channels && plane == 1; c++)
+            y[c] = (float)(x[c] - zero) * scales[c];
+    }
+}
+
+static void run_dequantise_sums(const struct call *call)
+{
+    const int64_t samples = dim(call, AT_dequantise_x, 0);
+    run_spans(call, sums_span,
+              plane_of(call) > 1 ? samples * dim(call, AT_dequantise_x, 1) : samples, 1,
+              8 * count(call, AT_dequantise_y));
+}
+
+static void table_span(const struct call *call, int64_t from, int64_t many)
+{
+    const uint8_t *restrict x = (const uint8_t *)call->data[AT_table_int8_x] + from;
+    const uint8_t *restrict table = call->data[AT_table_int8_table];
+    uint8_t *restrict y = (uint8_t *)call->data[AT_table_int8_y] + from;
+    for (int64_t i = 0; i < many; i++)
+        y[i] = table[x[i]];
+}
+
+static void run_table(const struct call *call)
+{
+    const int64_t all = count(call, AT_table_int8_y);
+    run_spans(call, table_span, all, SPAN, 2 * all);
 }
 
 /* A padded row: as far as the last window reaches, and the image. */
@@ -180,17 +233,78 @@ static void run_max_pool(const struct call *call)
     run_spans(call, pool_span, pooling.planes, 1, count(call, AT_max_pool_int8_x));
 }
 
+/* Windows of so many elements have sums that, doubled, fit 32 bits. */
+enum { WINDOW_MOST = 1 << 20 };
+
+static bool takes_windows(const struct program *program, const struct op *op)
+{
+    const struct shape *x = &program->tensors[op_input(program, op, AT_average_pool_int8_x)].shape;
+    const int64_t window =
+        (int64_t)op->attr.average_pool_int8.window_h * op->attr.average_pool_int8.window_w;
+    return x->dim[3] <= WIDTH_MOST && window <= WINDOW_MOST;
+}
+
+/* Sums down each column of the window's rows first, then along them. */
+static void mean_row(const struct call *call, const struct pooling *pooling, const uint8_t *plane,
+                     int64_t p, uint8_t *y)
+{
+    uint32_t sums[WIDTH_MOST];
+    const int64_t width = pooling->width;
+    const struct patch first = patch_at(pooling, p, 0);
+    memset(sums, 0, (size_t)width * sizeof *sums);
+    for (int64_t row = first.top; row < first.bottom; row++)
+        for (int64_t i = 0; i < width; i++)
+            sums[i] += plane[row * width + i];
+    for (int64_t q = 0; q < pooling->columns; q++) {
+        const struct patch patch = patch_at(pooling, p, q);
+        const uint32_t inside = (uint32_t)((patch.bottom - patch.top) * (patch.right - patch.left));
+        const uint32_t elements =
+            call->op->attr.average_pool_int8.include_pad ? (uint32_t)patch.padded : inside;
+        uint32_t sum = (elements - inside) * (uint32_t)call->op->attr.average_pool_int8.zero;
+        for (int64_t i = patch.left; i < patch.right; i++)
+            sum += sums[i];
+        y[q] = (uint8_t)((2 * sum + elements) / (2 * elements));
+    }
+}
+
+static void mean_span(const struct call *call, int64_t from, int64_t many)
+{
+    const struct pooling pooling = pooling_of(call, AT_average_pool_int8_x, AT_average_pool_int8_y);
+    const int64_t image = pooling.height * pooling.width;
+    const uint8_t *x = call->data[AT_average_pool_int8_x];
+    uint8_t *y =
+        (uint8_t *)call->data[AT_average_pool_int8_y] + from * pooling.rows * pooling.columns;
+    for (int64_t plane = from; plane < from + many; plane++)
+        for (int64_t p = 0; p < pooling.rows; p++, y += pooling.columns)
+            mean_row(call, &pooling, x + plane * image, p, y);
+}
+
+static void run_average_pool(const struct call *call)
+{
+    const struct pooling pooling = pooling_of(call, AT_average_pool_int8_x, AT_average_pool_int8_y);
+    run_spans(call, mean_span, pooling.planes, 1, count(call, AT_average_pool_int8_x));
+}
+
 static const struct kernel rows[] = {
     {.op = OP_add_int8, .name = "add_int8_" ISA_NAME, .run = run_add},
     {.op = OP_quantise, .name = "quantise_int8_" ISA_NAME, .run = run_quantise},
     {.op = OP_dequantise,
      .name = "dequantise_int8_" ISA_NAME,
-     .takes = takes_bytes,
+     .takes = is_on_one_scale,
      .run = run_dequantise},
+    {.op = OP_dequantise,
+     .name = "dequantise_sums_" ISA_NAME,
+     .takes = is_of_sums,
+     .run = run_dequantise_sums},
+    {.op = OP_table_int8, .name = "table_int8_" ISA_NAME, .run = run_table},
     {.op = OP_max_pool_int8,
      .name = "max_pool_int8_" ISA_NAME,
      .takes = takes_width,
      .run = run_max_pool},
+    {.op = OP_average_pool_int8,
+     .name = "average_pool_int8_" ISA_NAME,
+     .takes = takes_windows,
+     .run = run_average_pool},
 };
 
 const struct kernel_list ISA(elementwise_int8_list) = KERNEL_LIST(rows);

@@ -29,6 +29,18 @@ static inline struct requantise_lanes requantise_lanes_of(const int32_t *multipl
     return lanes;
 }
 
+/* One channel in all lanes: pixels. */
+static inline struct requantise_lanes requantise_lanes_all(int32_t multiplier, int32_t shift,
+                                                           int32_t zero, int32_t low, int32_t high)
+{
+    struct requantise_lanes lanes = {.zero = zero, .low = low, .high = high};
+    for (int64_t k = 0; k < REQUANTISE_LANES; k++) {
+        lanes.multiplier[k] = multiplier;
+        lanes.shift[k] = shift;
+    }
+    return lanes;
+}
+
 /* to[column][row] = from[row][column], 16 × 16 bytes. */
 static inline void transpose_bytes(const uint8_t from[16][16], uint8_t to[16][16])
 {
