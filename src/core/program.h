@@ -68,7 +68,7 @@ bool activation_parse(const char *name, enum activation *out);
 bool activation_has_alpha(enum activation activation);
 /* These, erf and those behind it: only `activate` computes them, no fused op. */
 bool activation_is_alone(enum activation activation);
-/* Is the slope computed from the input? From the output it is of all others. */
+/* Is the derivative computed from the input? All others compute it from the output. */
 bool activation_saves_input(enum activation activation);
 
 enum reduction { REDUCTION_SUM, REDUCTION_MEAN, REDUCTION_MAX };

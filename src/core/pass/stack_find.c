@@ -12,7 +12,7 @@ struct walk {
     int32_t y;                     /* of the last layer so far */
     int32_t dy;                    /* the gradient that has come down so far … */
     int32_t down;                  /* … to this layer's output */
-    bool sloped;                   /* … and through its activation */
+    bool activated;                /* … and through its activation */
     int32_t made;                  /* of the last outputs: their softmax, or they themselves */
     int32_t counted;               /* what right answers are counted on */
     int32_t loss, right;           /* scalars */
@@ -126,15 +126,15 @@ static bool take_store(struct walk *walk, const struct op *op, int32_t o)
     return tensor == walk->right && rows < 0 && take_once(&stack->store_right, o);
 }
 
-static bool take_slope(struct walk *walk, const struct op *op)
+static bool take_activate_grad(struct walk *walk, const struct op *op)
 {
     const struct program *program = walk->program;
-    if (walk->dy < 0 || walk->down < 0 || walk->sloped ||
+    if (walk->dy < 0 || walk->down < 0 || walk->activated ||
         op_operand(program, op, AT_activate_grad_dy) != walk->dy)
         return false;
     const struct op *dense = &program->ops[walk->stack->layer[walk->down].dense];
     walk->dy = op_operand(program, op, AT_activate_grad_dx);
-    walk->sloped = true;
+    walk->activated = true;
     return op_operand(program, op, AT_activate_grad_saved) ==
                op_operand(program, dense, AT_dense_y) &&
            op->attr.activate_grad.function == dense->attr.dense.activation;
@@ -147,7 +147,7 @@ static struct dense_stack_layer *layer_of(struct walk *walk, int32_t x, int32_t 
         return NULL;
     struct dense_stack_layer *layer = &walk->stack->layer[walk->down];
     const struct op *dense = &walk->program->ops[layer->dense];
-    bool its = walk->sloped == (layer->activation != ACTIVATION_NONE) &&
+    bool its = walk->activated == (layer->activation != ACTIVATION_NONE) &&
                x == op_operand(walk->program, dense, AT_dense_x) && dy == walk->dy;
     return its ? layer : NULL;
 }
@@ -164,7 +164,7 @@ static bool take_update(struct walk *walk, const struct op *op, int32_t o)
         return false;
     layer->update = o;
     walk->dy = op_operand(program, op, AT_dense_sgd_dx);
-    walk->sloped = false;
+    walk->activated = false;
     return (walk->dy >= 0) == (walk->down-- > 0);
 }
 
@@ -199,7 +199,7 @@ static bool take_grad_x(struct walk *walk, const struct op *op)
         op_operand(program, op, AT_dense_t_b) >= 0 || op->attr.dense_t.activation)
         return false;
     walk->dy = op_operand(program, op, AT_dense_t_y);
-    walk->sloped = false;
+    walk->activated = false;
     walk->down--;
     return true;
 }
@@ -265,7 +265,7 @@ static bool take(struct walk *walk, int32_t o)
     case OP_mse_grad: return take_loss_grad(walk, op, o, OP_mse);
     case OP_cross_entropy_grad: return take_loss_grad(walk, op, o, OP_cross_entropy);
     case OP_binary_cross_entropy_grad: return take_loss_grad(walk, op, o, OP_binary_cross_entropy);
-    case OP_activate_grad: return take_slope(walk, op);
+    case OP_activate_grad: return take_activate_grad(walk, op);
     case OP_dense_sgd: return take_update(walk, op, o);
     case OP_outer: return take_grad_w(walk, op);
     case OP_sum_rows: return take_grad_b(walk, op);

@@ -10,19 +10,19 @@ void grad_activate(struct grad *grad, const struct op *op)
     int32_t function = op->attr.activate.function;
     int32_t saved = activation_saves_input((enum activation)function) ? x : y;
     int32_t dx = grad_fresh(grad, x);
-    struct op *slope =
+    struct op *back =
         draft_op(grad->draft, OP_activate_grad, IN(saved, grad_flows(grad, y)), OUT(dx));
-    slope->attr.activate_grad.function = function;
-    slope->attr.activate_grad.alpha = op->attr.activate.alpha;
+    back->attr.activate_grad.function = function;
+    back->attr.activate_grad.alpha = op->attr.activate.alpha;
     grad_give(grad, x, dx);
 }
 
 void grad_bound(struct grad *grad, const struct op *op)
 {
     int32_t x = grad_input(grad, op, 0), y = grad_output(grad, op, 0), dx = grad_fresh(grad, x);
-    struct op *slope = draft_op(grad->draft, OP_bound_grad, IN(y, grad_flows(grad, y)), OUT(dx));
-    slope->attr.bound_grad.low = op->attr.bound.low;
-    slope->attr.bound_grad.high = op->attr.bound.high;
+    struct op *back = draft_op(grad->draft, OP_bound_grad, IN(y, grad_flows(grad, y)), OUT(dx));
+    back->attr.bound_grad.low = op->attr.bound.low;
+    back->attr.bound_grad.high = op->attr.bound.high;
     grad_give(grad, x, dx);
 }
 
@@ -107,7 +107,7 @@ void grad_dropout(struct grad *grad, const struct op *op)
     grad_give(grad, x, dx);
 }
 
-/* Straight through: rounding has no slope of its own, so it counts as what it is on the whole. */
+/* Straight through: the derivative of rounding is taken as 1. */
 void grad_quantise(struct grad *grad, const struct op *op)
 {
     grad_give(grad, grad_input(grad, op, 0), grad_flows(grad, grad_output(grad, op, 0)));

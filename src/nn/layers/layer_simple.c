@@ -17,7 +17,7 @@ static int32_t emit_activation(struct layer_emit *emit, enum activation function
     return y;
 }
 
-/* Its slope is computed from its output, which must therefore tell the two sides apart. */
+/* Its derivative is computed from its output, which must therefore tell the two sides apart. */
 static int32_t emit_two_sided(struct layer_emit *emit, enum activation function, const char *what)
 {
     if (!(emit->layer->values[0] >= 0))

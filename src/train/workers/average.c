@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 
-static void weigh(void *data, size_t count, enum dtype dtype, double share)
+static void scale_by(void *data, size_t count, enum dtype dtype, double share)
 {
     for (size_t i = 0; i < count; i++)
         if (dtype == DTYPE_F64)
@@ -36,7 +36,7 @@ enum status average_workers(struct comm *comm, const struct engine *engine, stru
         const size_t count = (size_t)shape_count(&entry->shape);
         if (!touched[e] || entry->fixed)
             continue;
-        weigh(params_data(params, e), count, entry->dtype, share);
+        scale_by(params_data(params, e), count, entry->dtype, share);
         TRY_OR(done, comm_all_reduce(comm, params_data(params, e), count, entry->dtype));
     }
     TRY_OR(done, engine->backend->upload(engine->instance, params));

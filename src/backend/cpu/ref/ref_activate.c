@@ -1,4 +1,4 @@
-/* ref_activate.c: elementwise functions and their slopes, and bounds; softmax by itself. */
+/* ref_activate.c: elementwise functions and their derivatives, and bounds; softmax by itself. */
 #include "backend/cpu/real.h"
 
 /* Every function; fused ops have those of real.h. */
@@ -24,9 +24,9 @@ KERNEL(activate)
         y[i] = activate_alpha(call->op->attr.activate.function, alpha, x[i]);
 }
 
-/* The slope at a point, from the function's value there; gelu's, erf's and log's from the point:
- * Φ(x) + x·φ(x), 2/√π·e^-x². */
-static real slope(int32_t function, real alpha, real saved)
+/* The derivative at a point, from the function's value there; gelu's, erf's and log's from the
+ * point: Φ(x) + x·φ(x), 2/√π·e^-x². */
+static real derivative(int32_t function, real alpha, real saved)
 {
     const real density_at_0 = (real)0.39894228040143267794; /* 1/√(2π) */
     switch (function) {
@@ -52,7 +52,7 @@ KERNEL(activate_grad)
     const real *saved = reals(call, AT_activate_grad_saved), *dy = reals(call, AT_activate_grad_dy);
     real *dx = reals(call, AT_activate_grad_dx), alpha = (real)call->op->attr.activate_grad.alpha;
     for (int64_t i = 0, n = count(call, AT_activate_grad_dx); i < n; i++)
-        dx[i] = dy[i] * slope(call->op->attr.activate_grad.function, alpha, saved[i]);
+        dx[i] = dy[i] * derivative(call->op->attr.activate_grad.function, alpha, saved[i]);
 }
 
 KERNEL(bound)

@@ -83,7 +83,7 @@ static void back_through(const real *w, int64_t out, const real *dy, int64_t bat
 }
 
 /* One weight's gradient: Σ_n x[n,i]·dy[n,o], from its input and its output on. */
-static real slope_of(const real *x, int64_t in, const real *dy, int64_t out, int64_t batch)
+static real gradient_of(const real *x, int64_t in, const real *dy, int64_t out, int64_t batch)
 {
     real sum = 0;
     for (int64_t n = 0; n < batch; n++)
@@ -104,7 +104,7 @@ KERNEL(dense_sgd)
         if (dx)
             back_through(row, out, dy, batch, dx + i, in);
         for (int64_t o = 0; o < out; o++)
-            row[o] -= rate * slope_of(x + i, in, dy + o, out, batch);
+            row[o] -= rate * gradient_of(x + i, in, dy + o, out, batch);
     }
     for (int64_t o = 0; b && o < out; o++) {
         real sum = 0;
@@ -144,7 +144,7 @@ KERNEL(dense_update)
         for (int64_t from = 0; from < out; from += AT_ONCE) {
             int64_t count = out - from < AT_ONCE ? out - from : AT_ONCE;
             for (int64_t o = 0; o < count; o++)
-                g[o] = slope_of(x + i, in, dy + from + o, out, batch);
+                g[o] = gradient_of(x + i, in, dy + from + o, out, batch);
             update_weights(dense_update_at(&update, i * out + from, g, count));
         }
     }

@@ -11,7 +11,7 @@
 #endif
 
 /* What a rank has of no samples is not looked at: it may be no number. */
-static void weigh(const struct call *call, int operand)
+static void scale_by_share(const struct call *call, int operand)
 {
     const int32_t samples = call->op->attr.all_reduce.samples, of = call->op->attr.all_reduce.of;
     const real share = (real)((double)samples / (double)of);
@@ -47,7 +47,7 @@ static int piece_end(const struct call *call, int operand)
 KERNEL(all_reduce)
 {
     for (int x = 0; x < call->op->inputs; x++)
-        weigh(call, x);
+        scale_by_share(call, x);
     for (int x = 0, last; x < call->op->inputs; x = last + 1) {
         last = piece_end(call, x);
         exchange_start(call->exchange, call->data[x],

@@ -33,10 +33,10 @@ KERNEL(momentum)
     real momentum = (real)call->op->attr.momentum.momentum;
     real decay = (real)call->op->attr.momentum.decay;
     for (int64_t i = 0, n = count(call, W); i < n; i++) {
-        real slope = g[i] + decay * w[i];
-        velocity[i] = momentum * velocity[i] + slope;
-        w[i] -= rate *
-                (call->op->attr.momentum.nesterov ? slope + momentum * velocity[i] : velocity[i]);
+        real gradient = g[i] + decay * w[i];
+        velocity[i] = momentum * velocity[i] + gradient;
+        w[i] -= rate * (call->op->attr.momentum.nesterov ? gradient + momentum * velocity[i]
+                                                         : velocity[i]);
     }
     clear_gradient(call);
 }
@@ -49,9 +49,9 @@ KERNEL(adagrad)
     real epsilon = (real)call->op->attr.adagrad.epsilon;
     real decay = (real)call->op->attr.adagrad.decay;
     for (int64_t i = 0, n = count(call, W); i < n; i++) {
-        real slope = g[i] + decay * w[i];
-        squares[i] += slope * slope;
-        w[i] -= rate * slope / (real_sqrt(squares[i]) + epsilon);
+        real gradient = g[i] + decay * w[i];
+        squares[i] += gradient * gradient;
+        w[i] -= rate * gradient / (real_sqrt(squares[i]) + epsilon);
     }
     clear_gradient(call);
 }
@@ -65,9 +65,9 @@ KERNEL(rmsprop)
     real epsilon = (real)call->op->attr.rmsprop.epsilon;
     real decay = (real)call->op->attr.rmsprop.decay;
     for (int64_t i = 0, n = count(call, W); i < n; i++) {
-        real slope = g[i] + decay * w[i];
-        squares[i] = smoothing * squares[i] + (1 - smoothing) * slope * slope;
-        w[i] -= rate * slope / (real_sqrt(squares[i]) + epsilon);
+        real gradient = g[i] + decay * w[i];
+        squares[i] = smoothing * squares[i] + (1 - smoothing) * gradient * gradient;
+        w[i] -= rate * gradient / (real_sqrt(squares[i]) + epsilon);
     }
     clear_gradient(call);
 }
@@ -89,11 +89,11 @@ KERNEL(adam)
     real seen2 = real_sqrt((real)(1 - pow((double)beta2, step)));
     bool decoupled = call->op->attr.adam.decoupled;
     for (int64_t i = 0, n = count(call, W); i < n; i++) {
-        real slope = decoupled ? g[i] : g[i] + decay * w[i];
+        real gradient = decoupled ? g[i] : g[i] + decay * w[i];
         if (decoupled)
             w[i] -= rate * decay * w[i];
-        mean[i] = beta1 * mean[i] + (1 - beta1) * slope;
-        squares[i] = beta2 * squares[i] + (1 - beta2) * slope * slope;
+        mean[i] = beta1 * mean[i] + (1 - beta1) * gradient;
+        squares[i] = beta2 * squares[i] + (1 - beta2) * gradient * gradient;
         w[i] -= rate / seen1 * mean[i] / (real_sqrt(squares[i]) / seen2 + epsilon);
     }
     clear_gradient(call);
@@ -110,12 +110,12 @@ KERNEL(rprop)
     real least = (real)call->op->attr.rprop.least, most = (real)call->op->attr.rprop.most;
     bool first = *integers(call, AT_rprop_count) == 0;
     for (int64_t i = 0, n = count(call, W); i < n; i++) {
-        real agree = g[i] * before[i], slope = agree < 0 ? 0 : g[i];
+        real agree = g[i] * before[i], gradient = agree < 0 ? 0 : g[i];
         real step = first ? *reals(call, RATE) : steps[i];
         step *= agree > 0 ? grow : agree < 0 ? shrink : 1;
         steps[i] = step < least ? least : step > most ? most : step;
-        w[i] -= slope > 0 ? steps[i] : slope < 0 ? -steps[i] : 0;
-        before[i] = slope;
+        w[i] -= gradient > 0 ? steps[i] : gradient < 0 ? -steps[i] : 0;
+        before[i] = gradient;
     }
     clear_gradient(call);
 }

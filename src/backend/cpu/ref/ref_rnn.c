@@ -30,8 +30,8 @@ KERNEL(rnn)
     }
 }
 
-/* The slope of f where its value is y. */
-static real slope(int32_t function, real y)
+/* The derivative of f where its value is y. */
+static real derivative(int32_t function, real y)
 {
     if (function == ACTIVATION_RELU)
         return y > 0;
@@ -57,7 +57,7 @@ KERNEL(rnn_grad)
             real *dz = dgates + at * s.hidden;
             add_output_grad(dh, reals(call, AT_rnn_grad_dy), at, s.hidden);
             for (int64_t k = 0; k < s.hidden; k++) {
-                dz[k] = dh[k] * slope(call->op->attr.rnn_grad.function, y[at * s.hidden + k]);
+                dz[k] = dh[k] * derivative(call->op->attr.rnn_grad.function, y[at * s.hidden + k]);
                 dh[k] = 0;
             }
             sums_back(&sources, &s, at, state_before(y, h0, n, t, &s), dz, dz, dh);

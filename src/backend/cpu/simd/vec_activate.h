@@ -1,5 +1,5 @@
-/* vec_activate.h: activations on vectors and their slopes, part of each ISA's kernels. exp is a
- * polynomial of degree 3 after taking out eighths of powers of two. Over floats of every size
+/* vec_activate.h: activations on vectors and their derivatives, part of each ISA's kernels. exp is
+ * a polynomial of degree 3 after taking out eighths of powers of two. Over floats of every size
  * within ±80 (tests/backend/test_simd.c) exp is within 1.2 ulp, the sigmoid 2.8, tanh 1.7, softplus
  * 3, gelu 4, erf 2.5, the layers exp and log 3; the square root and 1 / x are the CPU's own,
  * rightly rounded. */
@@ -216,9 +216,10 @@ static inline vec vec_function(int32_t function, vec x, float alpha)
     }
 }
 
-/* The slope at a point, from the function's value there; gelu's, erf's and log's from the point.
+/* The derivative at a point, from the function's value there; gelu's, erf's and log's from the
+ * point.
  */
-static inline vec vec_slope(int32_t function, vec saved, float alpha)
+static inline vec vec_derivative(int32_t function, vec saved, float alpha)
 {
     vec one = vec_set(1.0f);
     switch (function) {
@@ -257,14 +258,14 @@ activate_loop(const int32_t function, float alpha, const float *x, float *y, int
                        count - i);
 }
 
-/* dx = dy · slope; dx may be dy. */
-static inline __attribute__((always_inline)) void slope_loop(const int32_t function, float alpha,
-                                                             const float *saved, const float *dy,
-                                                             float *dx, int64_t count)
+/* dx = dy · the derivative; dx may be dy. */
+static inline __attribute__((always_inline)) void
+activate_grad_loop(const int32_t function, float alpha, const float *saved, const float *dy,
+                   float *dx, int64_t count)
 {
     for (int64_t i = 0; i < count; i += VEC_LANES) {
-        vec slope = vec_slope(function, vec_load_part(saved + i, count - i), alpha);
-        vec_store_part(dx + i, vec_mul(vec_load_part(dy + i, count - i), slope), count - i);
+        vec derivative = vec_derivative(function, vec_load_part(saved + i, count - i), alpha);
+        vec_store_part(dx + i, vec_mul(vec_load_part(dy + i, count - i), derivative), count - i);
     }
 }
 
@@ -303,11 +304,13 @@ static inline void activate_span(int32_t function, const float *x, float *y, int
     activate_alpha_span(function, 0, x, y, count);
 }
 
-static inline void slope_span(int32_t function, float alpha, const float *saved, const float *dy,
-                              float *dx, int64_t count)
+static inline void activate_grad_span(int32_t function, float alpha, const float *saved,
+                                      const float *dy, float *dx, int64_t count)
 {
 #define SLOPE(name)                                                                                \
-    case ACTIVATION_##name: slope_loop(ACTIVATION_##name, alpha, saved, dy, dx, count); break;
+    case ACTIVATION_##name:                                                                        \
+        activate_grad_loop(ACTIVATION_##name, alpha, saved, dy, dx, count);                        \
+        break;
     switch (function) {
         BY_FUNCTION(SLOPE)
     }

@@ -30,7 +30,7 @@ struct job_wgrad {
 };
 
 struct member {
-    float *slopes;  /* dy of a block of pixels, in panels of outputs */
+    float *dy;      /* dy of a block of pixels, in panels of outputs */
     float *patches; /* [taps][PATCH_PIXELS], and a vector behind it */
     float *panel;   /* the same, packed: [pixel][taps] */
     struct conv_piece *pieces;
@@ -42,8 +42,7 @@ static uint64_t lay_out_member(const struct job_wgrad *job, char *memory, struct
     const struct conv_relation *r = &job->relation;
     int64_t kernel = r->down.kernel * r->across.kernel, taps = job->blocked ? TAPS : GEMM_COLUMNS;
     uint64_t used = 0;
-    member->slopes =
-        workspace_take(memory, &used, r->out_group * PATCH_PIXELS, sizeof *member->slopes);
+    member->dy = workspace_take(memory, &used, r->out_group * PATCH_PIXELS, sizeof *member->dy);
     member->patches =
         workspace_take(memory, &used, (taps + 1) * PATCH_PIXELS, sizeof *member->patches);
     member->panel = workspace_take(memory, &used, taps * PATCH_PIXELS, sizeof *member->panel);
@@ -73,20 +72,20 @@ static void pack_run(const struct job_wgrad *job, const struct member *member, c
     const struct gemm_kernels *gemm = job->gemm;
     int64_t out = job->relation.out_group;
     if (!job->blocked) {
-        gemm_pack_a(gemm, (struct gemm_side){dy, image, 1}, out, run->length, member->slopes,
-                    pixels, run->at);
+        gemm_pack_a(gemm, (struct gemm_side){dy, image, 1}, out, run->length, member->dy, pixels,
+                    run->at);
         return;
     }
     for (int64_t o = 0; o < out; o += gemm->lanes) {
         int64_t panel = o / gemm->columns * gemm->columns;
         gemm->pack(dy + o * image, image, 1, gemm->lanes, run->length,
-                   member->slopes + panel * pixels + run->at * gemm->columns + o - panel,
+                   member->dy + panel * pixels + run->at * gemm->columns + o - panel,
                    gemm->columns);
     }
 }
 
-static void pack_slopes(const struct job_wgrad *job, const struct member *member, int64_t group,
-                        int64_t pixel, int64_t pixels)
+static void pack_dy(const struct job_wgrad *job, const struct member *member, int64_t group,
+                    int64_t pixel, int64_t pixels)
 {
     const struct conv_relation *r = &job->relation;
     int64_t image = r->down.out * r->across.out;
@@ -106,7 +105,7 @@ static void wgrad_taps(const struct job_wgrad *job, const struct member *member,
     const struct conv_relation *r = &job->relation;
     gemm_pack_b(job->gemm, (struct gemm_side){member->patches, 1, PATCH_PIXELS}, pixels, taps,
                 member->panel);
-    gemm_times_panel(job->gemm, member->slopes, r->out_group, pixels, 0,
+    gemm_times_panel(job->gemm, member->dy, r->out_group, pixels, 0,
                      (struct gemm_tile){
                          .inner = pixels,
                          .b = member->panel,
@@ -131,7 +130,7 @@ static void wgrad_blocked(const struct job_wgrad *job, const struct member *memb
         gemm_times_panel(job->gemm, member->panel, taps, pixels, 0,
                          (struct gemm_tile){
                              .inner = pixels,
-                             .b = member->slopes + o * pixels,
+                             .b = member->dy + o * pixels,
                              .c = job->dw + first * r->taps + tap * BLOCKED_PANEL + o - first,
                              .stride = BLOCKED_PANEL,
                              .columns = width,
@@ -161,7 +160,7 @@ static void wgrad_block(const struct job_wgrad *job, const struct member *member
         .out = member->patches,
         .lead = PATCH_PIXELS,
     };
-    pack_slopes(job, member, group, pixel, pixels);
+    pack_dy(job, member, group, pixel, pixels);
     for (int64_t k = from; k < to; k += taps) {
         taps = to - k < most ? to - k : most;
         job->conv->gather(&gather, k, taps);

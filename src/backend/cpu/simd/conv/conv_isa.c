@@ -78,11 +78,11 @@ INLINE void wgrad_block(const struct conv_wgrad *g, const int O, const int T)
             }
 #pragma GCC unroll 8
             for (int o = 0; o < O; o++) {
-                vec slope = vec_load(dy + o * plane);
-                vec_pin(slope);
+                vec gradient = vec_load(dy + o * plane);
+                vec_pin(gradient);
 #pragma GCC unroll 4
                 for (int t = 0; t < T; t++)
-                    sum[o * T + t] = vec_fma(slope, value[t], sum[o * T + t]);
+                    sum[o * T + t] = vec_fma(gradient, value[t], sum[o * T + t]);
             }
         }
     }
@@ -239,10 +239,10 @@ INLINE void flat_taps(const struct conv_flat *f, int64_t first, const int T)
         offset[k] = f->offsets[first + k];
     }
     for (int64_t i = 0; i < f->count; i += VEC_LANES) {
-        vec slope = vec_load(f->y + i);
+        vec gradient = vec_load(f->y + i);
 #pragma GCC unroll 8
         for (int k = 0; k < T; k++)
-            sum[k] = vec_fma(slope, vec_load_any(f->x + offset[k] + i), sum[k]);
+            sum[k] = vec_fma(gradient, vec_load_any(f->x + offset[k] + i), sum[k]);
     }
 #pragma GCC unroll 8
     for (int k = 0; k < T; k++)

@@ -322,8 +322,8 @@ static void list_window(struct job_lanes *job)
 }
 
 /* The band's gradient of y as a tile [channel][row][column][lane]. */
-static void load_slopes(const struct job_lanes *job, int64_t first, int64_t samples, int64_t top,
-                        int64_t rows, float *tile)
+static void load_dy(const struct job_lanes *job, int64_t first, int64_t samples, int64_t top,
+                    int64_t rows, float *tile)
 {
     const struct conv_relation *r = &job->relation;
     int64_t image = r->down.out * r->across.out;
@@ -334,7 +334,7 @@ static void load_slopes(const struct job_lanes *job, int64_t first, int64_t samp
 }
 
 /* Adds one band of one tile to the gradients of the weights. */
-static void wgrad_band(const struct job_lanes *job, const float *tile, const float *slopes,
+static void wgrad_band(const struct job_lanes *job, const float *tile, const float *dy,
                        int64_t rows, float *dw)
 {
     const struct conv_relation *r = &job->relation;
@@ -348,7 +348,7 @@ static void wgrad_band(const struct job_lanes *job, const float *tile, const flo
             job->kernels->wgrad[outputs][taps](&(struct conv_wgrad){
                 .x = tile + group * r->in_group * job->band.rows * job->band.width * lanes,
                 .offsets = job->offsets + k,
-                .dy = slopes + o * plane,
+                .dy = dy + o * plane,
                 .plane = plane,
                 .rows = rows,
                 .columns = r->across.out,
@@ -383,7 +383,7 @@ static void wgrad_member(void *context, int member, int members)
         int64_t rows = r->down.out - top;
         rows = rows < job->band.steps ? rows : job->band.steps;
         load_source(job, n, samples, top * r->down.move + r->down.low, tile);
-        load_slopes(job, n, samples, top, rows, tile + job->tile_floats);
+        load_dy(job, n, samples, top, rows, tile + job->tile_floats);
         wgrad_band(job, tile, tile + job->tile_floats, rows, sums);
     }
 }

@@ -200,11 +200,11 @@ INLINE void stream_group(const struct dense_piece *piece, int64_t vectors, const
             float *row = piece->w + v * BLOCK + h * VEC_LANES;
             const float *x = piece->x + v * B * BLOCKED_LANES + h * VEC_LANES;
             float *dx = piece->dx + v * B * BLOCKED_LANES + h * VEC_LANES;
-            vec value[DENSE_STREAM], slope[DENSE_STREAM];
+            vec value[DENSE_STREAM], sum[DENSE_STREAM];
 #pragma GCC unroll 3
             for (int b = 0; b < B; b++) {
                 value[b] = vec_load(x + b * BLOCKED_LANES);
-                slope[b] = vec_load(dx + b * BLOCKED_LANES);
+                sum[b] = vec_load(dx + b * BLOCKED_LANES);
             }
 #pragma GCC unroll 8
             for (int r = 0; r < BLOCKED_ROWS; r++) {
@@ -214,7 +214,7 @@ INLINE void stream_group(const struct dense_piece *piece, int64_t vectors, const
                     vec_prefetch(row + r * BLOCKED_LANES - piece->group_floats);
 #pragma GCC unroll 3
                 for (int b = 0; b < B; b++) {
-                    slope[b] = vec_fma(factor[b * BLOCKED_ROWS + r], weight, slope[b]);
+                    sum[b] = vec_fma(factor[b * BLOCKED_ROWS + r], weight, sum[b]);
                     if (b)
                         gradient = vec_fma(factor[b * BLOCKED_ROWS + r], value[b], gradient);
                 }
@@ -222,7 +222,7 @@ INLINE void stream_group(const struct dense_piece *piece, int64_t vectors, const
             }
 #pragma GCC unroll 3
             for (int b = 0; b < B; b++)
-                vec_store(dx + b * BLOCKED_LANES, slope[b]);
+                vec_store(dx + b * BLOCKED_LANES, sum[b]);
         }
 }
 
@@ -233,11 +233,11 @@ INLINE void step_vector(const struct dense_piece *piece, const int B)
     for (int h = 0; h < HALVES; h++) {
         const float *x = piece->x + h * VEC_LANES, *dy = piece->dy;
         float *dx = piece->dx + h * VEC_LANES, *row = piece->w + h * VEC_LANES;
-        vec value[DENSE_TILE], slope[DENSE_TILE];
+        vec value[DENSE_TILE], sum[DENSE_TILE];
 #pragma GCC unroll 12
         for (int b = 0; b < B; b++) {
             value[b] = vec_load(x + b * BLOCKED_LANES);
-            slope[b] = vec_load(dx + b * BLOCKED_LANES);
+            sum[b] = vec_load(dx + b * BLOCKED_LANES);
         }
         for (int64_t g = 0; g < piece->groups; g++) {
             const float *next = row - piece->groups * piece->group_floats;
@@ -248,7 +248,7 @@ INLINE void step_vector(const struct dense_piece *piece, const int B)
 #pragma GCC unroll 12
                 for (int b = 0; b < B; b++) {
                     vec factor = vec_set(dy[b * BLOCKED_ROWS + r]);
-                    slope[b] = vec_fma(factor, weight, slope[b]);
+                    sum[b] = vec_fma(factor, weight, sum[b]);
                     gradient = vec_fma(factor, value[b], gradient);
                 }
                 vec_store(row + r * BLOCKED_LANES, vec_add(weight, gradient));
@@ -258,7 +258,7 @@ INLINE void step_vector(const struct dense_piece *piece, const int B)
         }
 #pragma GCC unroll 12
         for (int b = 0; b < B; b++)
-            vec_store(dx + b * BLOCKED_LANES, slope[b]);
+            vec_store(dx + b * BLOCKED_LANES, sum[b]);
     }
 }
 

@@ -179,7 +179,7 @@ static void sum_products(const float *few, int64_t count, const float *many, int
 }
 
 /* dw[in, out] = scale · xᵀ·dy, or that is added to it */
-static void weigh(const float *x, int64_t in, const float *dy, int64_t out, int64_t batch,
+static void wgrad(const float *x, int64_t in, const float *dy, int64_t out, int64_t batch,
                   float scale, bool add, float *dw)
 {
     _Alignas(64) float t[SMALL_FLOATS];
@@ -198,7 +198,7 @@ static void weigh(const float *x, int64_t in, const float *dy, int64_t out, int6
 
 static void run_outer(const struct call *call)
 {
-    weigh(floats(call, AT_outer_x), call->tensors[AT_outer_x]->shape.dim[1],
+    wgrad(floats(call, AT_outer_x), call->tensors[AT_outer_x]->shape.dim[1],
           floats(call, AT_outer_dy), call->tensors[AT_outer_dy]->shape.dim[1],
           call->tensors[AT_outer_x]->shape.dim[0], call->op->attr.outer.scale,
           call->op->attr.outer.accumulate, floats(call, AT_outer_dw));
@@ -251,7 +251,7 @@ static void run_dense_sgd(const struct call *call)
         take_weights(&small, floats(call, AT_dense_sgd_w), 1, out);
         run_small(call, &small);
     }
-    weigh(floats(call, AT_dense_sgd_x), in, floats(call, AT_dense_sgd_dy), out, batch, -rate, true,
+    wgrad(floats(call, AT_dense_sgd_x), in, floats(call, AT_dense_sgd_dy), out, batch, -rate, true,
           floats(call, AT_dense_sgd_w));
     if (call->data[AT_dense_sgd_b])
         sum_columns(floats(call, AT_dense_sgd_dy), batch, out, 0, out, -rate, true,

@@ -1,4 +1,4 @@
-/* elementwise_isa.c: ops that treat every element alike: functions and their slopes, sums and
+/* elementwise_isa.c: ops that treat every element alike: functions and their derivatives, sums and
  * products, optimisers; compiled once per ISA.
  *
  * The bound is bytes: each operand is read or written once, by all threads together when there is
@@ -56,10 +56,10 @@ static void span_activate(const struct call *call, int64_t from, int64_t to)
 
 static void span_activate_grad(const struct call *call, int64_t from, int64_t to)
 {
-    slope_span(call->op->attr.activate_grad.function, call->op->attr.activate_grad.alpha,
-               floats(call, AT_activate_grad_saved) + from,
-               floats(call, AT_activate_grad_dy) + from, floats(call, AT_activate_grad_dx) + from,
-               to - from);
+    activate_grad_span(call->op->attr.activate_grad.function, call->op->attr.activate_grad.alpha,
+                       floats(call, AT_activate_grad_saved) + from,
+                       floats(call, AT_activate_grad_dy) + from,
+                       floats(call, AT_activate_grad_dx) + from, to - from);
 }
 
 static void span_bound(const struct call *call, int64_t from, int64_t to)
@@ -79,10 +79,10 @@ static void span_bound_grad(const struct call *call, int64_t from, int64_t to)
         high = vec_set(call->op->attr.bound_grad.high);
     EACH_VECTOR(i, from, to)
     {
-        vec at = vec_load_part(y + i, to - i), slope = vec_load_part(dy + i, to - i);
-        slope = vec_choose_positive(vec_sub(at, low), slope, vec_zero());
-        slope = vec_choose_positive(vec_sub(high, at), slope, vec_zero());
-        vec_store_part(dx + i, slope, to - i);
+        vec at = vec_load_part(y + i, to - i), gradient = vec_load_part(dy + i, to - i);
+        gradient = vec_choose_positive(vec_sub(at, low), gradient, vec_zero());
+        gradient = vec_choose_positive(vec_sub(high, at), gradient, vec_zero());
+        vec_store_part(dx + i, gradient, to - i);
     }
 }
 
@@ -120,8 +120,8 @@ static void span_divide_grad(const struct call *call, int64_t from, int64_t to)
     float *db = floats(call, AT_divide_grad_db);
     EACH_VECTOR(i, from, to)
     {
-        vec slope = vec_div(vec_load_part(y + i, to - i), vec_load_part(b + i, to - i));
-        vec_store_part(db + i, vec_mul(vec_negative(vec_load_part(dy + i, to - i)), slope), to - i);
+        vec ratio = vec_div(vec_load_part(y + i, to - i), vec_load_part(b + i, to - i));
+        vec_store_part(db + i, vec_mul(vec_negative(vec_load_part(dy + i, to - i)), ratio), to - i);
     }
 }
 
@@ -156,7 +156,7 @@ static void span_binary_cross_entropy_grad(const struct call *call, int64_t from
 enum { W, G, RATE };
 
 /* g + decay·w */
-static inline vec slope_at(const struct call *call, int64_t i, int64_t to, float decay)
+static inline vec gradient_at(const struct call *call, int64_t i, int64_t to, float decay)
 {
     return vec_fma(vec_set(decay), vec_load_part(floats(call, W) + i, to - i),
                    vec_load_part(floats(call, G) + i, to - i));
@@ -183,7 +183,7 @@ static void step_sgd(const struct call *call, int64_t from, int64_t to, int64_t 
     EACH_VECTOR(i, from, to)
     {
         vec_prefetch(floats(call, W) + i - below);
-        step_weight(call, i, to, rate, slope_at(call, i, to, call->op->attr.sgd.decay));
+        step_weight(call, i, to, rate, gradient_at(call, i, to, call->op->attr.sgd.decay));
     }
     clear_gradient(call, from, to);
 }
@@ -195,19 +195,19 @@ static void step_momentum(const struct call *call, int64_t from, int64_t to, int
     bool nesterov = call->op->attr.momentum.nesterov;
     EACH_VECTOR(i, from, to)
     {
-        vec slope = slope_at(call, i, to, decay);
-        vec v = vec_fma(momentum, vec_load_part(velocity + i, to - i), slope);
+        vec gradient = gradient_at(call, i, to, decay);
+        vec v = vec_fma(momentum, vec_load_part(velocity + i, to - i), gradient);
         vec_prefetch(velocity + i - below);
         vec_store_part(velocity + i, v, to - i);
-        step_weight(call, i, to, rate, nesterov ? vec_fma(momentum, v, slope) : v);
+        step_weight(call, i, to, rate, nesterov ? vec_fma(momentum, v, gradient) : v);
     }
     clear_gradient(call, from, to);
 }
 
-/* slope / (√squares + ε) */
-static inline vec by_root(vec slope, vec squares, float epsilon)
+/* gradient / (√squares + ε) */
+static inline vec by_root(vec gradient, vec squares, float epsilon)
 {
-    return vec_div(slope, vec_add(vec_sqrt(squares), vec_set(epsilon)));
+    return vec_div(gradient, vec_add(vec_sqrt(squares), vec_set(epsilon)));
 }
 
 static void step_adagrad(const struct call *call, int64_t from, int64_t to, int64_t below)
@@ -216,11 +216,11 @@ static void step_adagrad(const struct call *call, int64_t from, int64_t to, int6
     vec rate = vec_set(*floats(call, RATE));
     EACH_VECTOR(i, from, to)
     {
-        vec slope = slope_at(call, i, to, decay);
-        vec s = vec_fma(slope, slope, vec_load_part(squares + i, to - i));
+        vec gradient = gradient_at(call, i, to, decay);
+        vec s = vec_fma(gradient, gradient, vec_load_part(squares + i, to - i));
         vec_prefetch(squares + i - below);
         vec_store_part(squares + i, s, to - i);
-        step_weight(call, i, to, rate, by_root(slope, s, call->op->attr.adagrad.epsilon));
+        step_weight(call, i, to, rate, by_root(gradient, s, call->op->attr.adagrad.epsilon));
     }
     clear_gradient(call, from, to);
 }
@@ -233,12 +233,12 @@ static void step_rmsprop(const struct call *call, int64_t from, int64_t to, int6
         take = vec_set(1 - smoothing);
     EACH_VECTOR(i, from, to)
     {
-        vec slope = slope_at(call, i, to, decay);
+        vec gradient = gradient_at(call, i, to, decay);
         vec s = vec_mul(keep, vec_load_part(squares + i, to - i));
-        s = vec_fma(vec_mul(take, slope), slope, s);
+        s = vec_fma(vec_mul(take, gradient), gradient, s);
         vec_prefetch(squares + i - below);
         vec_store_part(squares + i, s, to - i);
-        step_weight(call, i, to, rate, by_root(slope, s, call->op->attr.rmsprop.epsilon));
+        step_weight(call, i, to, rate, by_root(gradient, s, call->op->attr.rmsprop.epsilon));
     }
     clear_gradient(call, from, to);
 }
@@ -258,12 +258,12 @@ static void step_adam(const struct call *call, int64_t from, int64_t to, int64_t
         epsilon = vec_set(call->op->attr.adam.epsilon);
     EACH_VECTOR(i, from, to)
     {
-        vec slope = slope_at(call, i, to, decoupled ? 0 : decay),
+        vec gradient = gradient_at(call, i, to, decoupled ? 0 : decay),
             weight = vec_load_part(w + i, to - i);
         vec m = vec_mul(vec_set(beta1), vec_load_part(mean + i, to - i));
         vec s = vec_mul(vec_set(beta2), vec_load_part(squares + i, to - i));
-        m = vec_fma(vec_set(1 - beta1), slope, m);
-        s = vec_fma(vec_mul(vec_set(1 - beta2), slope), slope, s);
+        m = vec_fma(vec_set(1 - beta1), gradient, m);
+        s = vec_fma(vec_mul(vec_set(1 - beta2), gradient), gradient, s);
         vec_prefetch(mean + i - below);
         vec_store_part(mean + i, m, to - i);
         vec_prefetch(squares + i - below);
@@ -286,20 +286,20 @@ static void step_rprop(const struct call *call, int64_t from, int64_t to, int64_
     vec least = vec_set(call->op->attr.rprop.least), most = vec_set(call->op->attr.rprop.most);
     EACH_VECTOR(i, from, to)
     {
-        vec slope = vec_load_part(g + i, to - i);
-        vec agree = vec_mul(slope, vec_load_part(before + i, to - i));
+        vec gradient = vec_load_part(g + i, to - i);
+        vec agree = vec_mul(gradient, vec_load_part(before + i, to - i));
         vec turned = vec_negative(agree);
         vec step = first ? rate : vec_load_part(steps + i, to - i);
         step = vec_mul(step,
                        vec_choose_positive(agree, grow, vec_choose_positive(turned, shrink, one)));
         step = vec_min(vec_max(step, least), most);
-        slope = vec_choose_positive(turned, vec_zero(), slope);
-        vec down = vec_choose_positive(vec_negative(slope), vec_negative(step), vec_zero());
-        vec by = vec_choose_positive(slope, step, down);
+        gradient = vec_choose_positive(turned, vec_zero(), gradient);
+        vec down = vec_choose_positive(vec_negative(gradient), vec_negative(step), vec_zero());
+        vec by = vec_choose_positive(gradient, step, down);
         vec_prefetch(before + i - below);
         vec_prefetch(steps + i - below);
         vec_store_part(steps + i, step, to - i);
-        vec_store_part(before + i, slope, to - i);
+        vec_store_part(before + i, gradient, to - i);
         vec_store_part(w + i, vec_sub(vec_load_part(w + i, to - i), by), to - i);
     }
     clear_gradient(call, from, to);

@@ -418,8 +418,8 @@ static void backward_member(void *context, int member, int members)
 }
 
 /* dw = rowsᵀ·dz over all samples and steps. */
-static struct gemm weighed(const struct job_backward *job, const float *rows, int64_t width,
-                           const float *dz, float *dw)
+static struct gemm wgrad_product(const struct job_backward *job, const float *rows, int64_t width,
+                                 const float *dz, float *dw)
 {
     const struct sizes *s = &job->s;
     return (struct gemm){
@@ -436,11 +436,11 @@ static struct gemm weighed(const struct job_backward *job, const float *rows, in
 }
 
 /* The gradients of wx and wh; where they share dz it is packed once. */
-static void weigh(const struct job_backward *job, struct pool *pool)
+static void wgrad(const struct job_backward *job, struct pool *pool)
 {
     struct gemm h =
-        weighed(job, job->before, job->s.hidden, job->dzh ? job->dzh : job->dzx, job->dwh);
-    struct gemm x = weighed(job, job->x, job->s.in, job->dzx, job->dwx);
+        wgrad_product(job, job->before, job->s.hidden, job->dzh ? job->dzh : job->dzx, job->dwh);
+    struct gemm x = wgrad_product(job, job->x, job->s.in, job->dzx, job->dwx);
     if (job->dzh)
         gemm_run(job->gemm, &h, pool, job->members);
     else
@@ -467,7 +467,7 @@ static void run_backward(const struct call *call, struct job_backward *job)
         job->dbx[k] = job->accumulate ? job->dbx[k] + x : x;
         job->dbh[k] = job->accumulate ? job->dbh[k] + h : h;
     }
-    weigh(job, call->pool);
+    wgrad(job, call->pool);
 }
 
 /* Operands 0 to 3 and the first five outputs are the same for all kinds. */

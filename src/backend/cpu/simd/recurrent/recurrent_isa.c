@@ -51,13 +51,13 @@ static inline vec load_or_zero(const float *from, int64_t at, int64_t left)
     return from ? vec_load_part(from + at, left) : vec_zero();
 }
 
-/* The slope of a sigmoid or tanh from its value. */
-static inline vec sigmoid_slope(vec y)
+/* The derivative of a sigmoid or tanh from its value. */
+static inline vec sigmoid_derivative(vec y)
 {
     return vec_fnma(y, y, y);
 }
 
-static inline vec tanh_slope(vec y)
+static inline vec tanh_derivative(vec y)
 {
     return vec_fnma(y, y, vec_set(1.0f));
 }
@@ -71,12 +71,12 @@ static void lstm_back(const struct recurrent_back *b)
         vec o = vec_load_part(b->gates + 3 * h + k, left);
         vec tanh_c = vec_tanh(vec_load_part(b->cells + k, left));
         vec dh = vec_add(vec_load_part(b->dh + k, left), load_or_zero(b->dy, k, left));
-        vec d = vec_fma(vec_mul(dh, o), tanh_slope(tanh_c), vec_load_part(b->dc + k, left));
+        vec d = vec_fma(vec_mul(dh, o), tanh_derivative(tanh_c), vec_load_part(b->dc + k, left));
         vec dz[4] = {
-            vec_mul(vec_mul(d, g), sigmoid_slope(i)),
-            vec_mul(vec_mul(d, load_or_zero(b->before, k, left)), sigmoid_slope(f)),
-            vec_mul(vec_mul(d, i), tanh_slope(g)),
-            vec_mul(vec_mul(dh, tanh_c), sigmoid_slope(o)),
+            vec_mul(vec_mul(d, g), sigmoid_derivative(i)),
+            vec_mul(vec_mul(d, load_or_zero(b->before, k, left)), sigmoid_derivative(f)),
+            vec_mul(vec_mul(d, i), tanh_derivative(g)),
+            vec_mul(vec_mul(dh, tanh_c), sigmoid_derivative(o)),
         };
 #pragma GCC unroll 4
         for (int gate = 0; gate < 4; gate++) {
@@ -116,10 +116,10 @@ static void gru_back(const struct recurrent_back *b)
         vec m = vec_load_part(b->gates + 2 * h + k, left);
         vec part = vec_load_part(b->gates + 3 * h + k, left);
         vec dh = vec_add(vec_load_part(b->dh + k, left), load_or_zero(b->dy, k, left));
-        vec dm = vec_mul(vec_mul(dh, vec_sub(vec_set(1.0f), z)), tanh_slope(m));
-        vec dr = vec_mul(vec_mul(dm, part), sigmoid_slope(r));
+        vec dm = vec_mul(vec_mul(dh, vec_sub(vec_set(1.0f), z)), tanh_derivative(m));
+        vec dr = vec_mul(vec_mul(dm, part), sigmoid_derivative(r));
         vec before = load_or_zero(b->before, k, left);
-        vec dz = vec_mul(vec_mul(dh, vec_sub(before, m)), sigmoid_slope(z));
+        vec dz = vec_mul(vec_mul(dh, vec_sub(before, m)), sigmoid_derivative(z));
         const vec dzx[3] = {dr, dz, dm}, dzh[3] = {dr, dz, vec_mul(dm, r)};
 #pragma GCC unroll 3
         for (int gate = 0; gate < 3; gate++) {
@@ -146,7 +146,7 @@ static void rnn_back(const struct recurrent_back *b)
     for (int64_t k = 0, h = b->hidden; k < h; k += VEC_LANES) {
         int64_t left = h - k;
         vec dh = vec_add(vec_load_part(b->dh + k, left), load_or_zero(b->dy, k, left));
-        vec dz = vec_mul(dh, vec_slope(b->function, vec_load_part(b->y + k, left), 0));
+        vec dz = vec_mul(dh, vec_derivative(b->function, vec_load_part(b->y + k, left), 0));
         vec_store_part(b->dzx + k, dz, left);
         vec_store_part(b->flow + k, dz, left);
         add_to(b->sum_x + k, dz, left);

@@ -24,7 +24,7 @@ struct recurrent_back {
     int64_t hidden;
     int32_t function;
     const float *gates, *y, *cells;
-    const float *before; /* the state before the step whose slope needs it: c or h; NULL: 0 */
+    const float *before; /* the state before the step whose gradient needs it: c or h; NULL: 0 */
     const float *dy;     /* or NULL */
     float *dh, *dc;
     float *dzx, *dzh;     /* of the sums with x and with h; dzh NULL: the same */

@@ -141,7 +141,7 @@ static inline __attribute__((always_inline)) void batch_finish(const struct prod
 #pragma GCC unroll 8
     for (int k = 0; k < count; k++) {
         int64_t at = k / vectors * p->plane + k % vectors * VEC_LANES;
-        vec_store(p->y + at, p->value ? slope(function, vec_load(p->value + at), sums[k])
+        vec_store(p->y + at, p->value ? activate_grad(function, vec_load(p->value + at), sums[k])
                                       : vec_activate((int32_t)function, sums[k]));
     }
 }
@@ -262,7 +262,7 @@ static void batch_mse(struct stack *stack)
         error = vec_choose_positive(real, error, vec_zero());
         sum = vec_fma(error, error, sum);
         right = vec_add(right, vec_where_small(error, stack->half, real, vec_zero()));
-        vec_store(last->d + at, slope(last->activation, y, vec_mul(error, scale)));
+        vec_store(last->d + at, activate_grad(last->activation, y, vec_mul(error, scale)));
     }
     stack_store(stack->bound_loss, vec_sum(sum) / size);
     if (stack->right != OP_COUNT)
@@ -282,8 +282,8 @@ static void batch_classes(struct stack *stack)
         if (stack->right != OP_COUNT)
             right += stack_right(stack, y, stack->rows[n]);
     }
-    slope_span((int32_t)last->activation, 0, last->y, last->d, last->d,
-               stack_squares(last->out) * plane);
+    activate_grad_span((int32_t)last->activation, 0, last->y, last->d, last->d,
+                       stack_squares(last->out) * plane);
     stack_store(stack->bound_loss, loss);
     if (stack->right != OP_COUNT)
         stack_store(stack->bound_right, right);
@@ -300,10 +300,10 @@ static inline __attribute__((always_inline)) void batch_square(const int rows, c
     vec sums[QUAD] = {vec_zero(), vec_zero(), vec_zero(), vec_zero()};
 #pragma GCC unroll 4
     for (int64_t at = 0; at < end; at += VEC_LANES) {
-        vec value = vec_load(x + at), slopes = vec_load(d + at);
+        vec value = vec_load(x + at), gradients = vec_load(d + at);
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++)
-            sums[r] = vec_fma(quarter_lane(value, r), slopes, sums[r]);
+            sums[r] = vec_fma(quarter_lane(value, r), gradients, sums[r]);
     }
     vec_fold_step(sums, rate, w, back);
 }

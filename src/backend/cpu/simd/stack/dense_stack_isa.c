@@ -164,7 +164,7 @@ static inline __attribute__((always_inline)) void narrow_steps(struct stack *sta
         vec rate = vec_set(stack_factor(stack));
         for (int32_t l = layers - 1; l >= 0; l--) {
             const struct stack_layer *layer = &stack->layer[l];
-            d = slope(layer->activation, ys[l + 1][0], d);
+            d = activate_grad(layer->activation, ys[l + 1][0], d);
             d = narrow_back(layer, ys[l][0], d, rate, l == 0, stack->into);
             if (watched)
                 stack_mark(stack, watched, stack->backward[l]);
@@ -255,7 +255,8 @@ static inline __attribute__((always_inline)) void wide_backward(struct stack *st
         const float *x = l ? stack->layer[l - 1].y : stack->x; /* [stride_back] */
         float *d = layer->d;                                   /* [stride] */
         for (int64_t v = 0; v < layer->stride; v += VEC_LANES)
-            vec_store(d + v, slope(layer->activation, vec_load(layer->y + v), vec_load(d + v)));
+            vec_store(d + v,
+                      activate_grad(layer->activation, vec_load(layer->y + v), vec_load(d + v)));
         if (l)
             wide_product(d, layer->out, layer->back, layer->stride_back, NULL,
                          stack->layer[l - 1].d);

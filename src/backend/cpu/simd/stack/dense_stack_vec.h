@@ -8,9 +8,9 @@
 #include "backend/cpu/simd/vec_softmax.h"
 
 /* d · f′, from y = f */
-static inline vec slope(enum activation activation, vec y, vec d)
+static inline vec activate_grad(enum activation activation, vec y, vec d)
 {
-    return vec_mul(d, vec_slope((int32_t)activation, y, 0));
+    return vec_mul(d, vec_derivative((int32_t)activation, y, 0));
 }
 
 stack_steps ISA(stack_batch), ISA(stack_batch_watched);
