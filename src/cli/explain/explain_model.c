@@ -87,7 +87,6 @@ static void add_row(struct show_table *table, const struct model_view *view, int
     const int32_t own = find_entry(first, index);
     const int32_t axis = own < 0 ? -1 : first->slices[own].axis;
     struct text cells[CELLS] = {{0}};
-    const char *row[CELLS];
     text_add(&cells[0], whole->name);
     text_add(&cells[1], name_axis(whole, axis));
     text_add_grouped(&cells[2], (uint64_t)shape_count(&whole->shape));
@@ -100,13 +99,7 @@ static void add_row(struct show_table *table, const struct model_view *view, int
             break;
         }
     }
-    for (int i = 0; i < CELLS; i++)
-        row[i] = text_of(&cells[i]);
-    show_table_row(table, row);
-    for (int i = 0; i < CELLS; i++) {
-        table->failed |= cells[i].failed;
-        text_free(&cells[i]);
-    }
+    show_table_texts(table, cells, CELLS);
 }
 
 static void print_table(const struct model_view *view, struct text *out)

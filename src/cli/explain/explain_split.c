@@ -121,7 +121,6 @@ static void add_row(struct show_table *table, const struct split_view *view, int
     enum { CELLS = 7 };
     const struct rank_sum *sum = &view->sums[rank];
     struct text cells[CELLS] = {{0}};
-    const char *row[CELLS];
     text_printf(&cells[0], "%d", rank + 1);
     text_printf(&cells[1], "%s%s%s", sum->first, sum->layers > 2 ? " … " : " ",
                 sum->layers > 1 ? sum->last : "");
@@ -130,13 +129,7 @@ static void add_row(struct show_table *table, const struct split_view *view, int
     text_add_grouped(&cells[4], sum->parameters);
     text_add_size(&cells[5], (double)sum->sends);
     text_add_size(&cells[6], (double)sum->activations);
-    for (int i = 0; i < CELLS; i++)
-        row[i] = text_of(&cells[i]);
-    show_table_row(table, row);
-    for (int i = 0; i < CELLS; i++) {
-        table->failed |= cells[i].failed;
-        text_free(&cells[i]);
-    }
+    show_table_texts(table, cells, CELLS);
 }
 
 static void print_table(const struct split_view *view, struct text *out)

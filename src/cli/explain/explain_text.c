@@ -78,10 +78,7 @@ static void add_op(struct show_table *table, const struct explained *explained, 
                    (const char *const[]){part_name(op->part), text_of(&cells[3]),
                                          text_of(&cells[0]), text_of(&cells[1]), text_of(&cells[2]),
                                          text_of(&cells[4]), text_of(&cells[5]), op->made_by});
-    for (int i = 0; i < CELLS; i++) {
-        table->failed |= cells[i].failed;
-        text_free(&cells[i]);
-    }
+    show_table_spend(table, cells, CELLS);
 }
 
 static void print_ops(const struct explained *explained, struct text *out)
@@ -119,10 +116,7 @@ static void add_total(struct show_table *table, const struct explained *explaine
     show_table_row(table, (const char *const[]){name, text_of(&cells[0]), text_of(&cells[1]),
                                                 text_of(&cells[2]), text_of(&cells[3]),
                                                 text_of(&cells[4]), text_of(&cells[5])});
-    for (int i = 0; i < CELLS; i++) {
-        table->failed |= cells[i].failed;
-        text_free(&cells[i]);
-    }
+    show_table_spend(table, cells, CELLS);
 }
 
 /* How one kernel, or a few, run all ops. */

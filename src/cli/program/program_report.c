@@ -114,10 +114,7 @@ static enum status add_thread_row(struct show_table *table, const struct trace *
     enum status status = add_calls(trace, lane, &cells[3]);
     show_table_row(table, (const char *const[]){name, text_of(&cells[0]), text_of(&cells[1]),
                                                 text_of(&cells[2]), text_of(&cells[3])});
-    for (int i = 0; i < CELLS; i++) {
-        table->failed |= cells[i].failed;
-        text_free(&cells[i]);
-    }
+    show_table_spend(table, cells, CELLS);
     return status;
 }
 

@@ -75,7 +75,6 @@ static void add_times(struct show_table *table, const struct layers *layers,
                       const struct times *times)
 {
     struct text cells[CELLS] = {{0}};
-    const char *texts[CELLS];
     int count = 0;
     text_add(&cells[count++], times->name);
     for (int32_t s = 0; s < layers->side_count; s++) {
@@ -93,13 +92,7 @@ static void add_times(struct show_table *table, const struct layers *layers,
     for (int32_t s = 0; s < layers->side_count; s++)
         if (!layers->sides[s].absent)
             text_add(&cells[count++], times->group ? times->group->ops[s] : "");
-    for (int i = 0; i < count; i++)
-        texts[i] = text_of(&cells[i]);
-    show_table_row(table, texts);
-    for (int i = 0; i < count; i++) {
-        table->failed |= cells[i].failed;
-        text_free(&cells[i]);
-    }
+    show_table_texts(table, cells, count);
 }
 
 static void add_groups(struct show_table *table, const struct layers *layers, enum part part,

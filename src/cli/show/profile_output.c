@@ -64,10 +64,7 @@ static void add_row(struct show_table *table, const char *name, const char *kern
     show_table_row(table, (const char *const[]){name, text_of(&cells[0]), text_of(&cells[1]),
                                                 text_of(&cells[2]), kernel, text_of(&cells[3]),
                                                 text_of(&cells[4])});
-    for (int i = 0; i < CELLS; i++) {
-        table->failed |= cells[i].failed;
-        text_free(&cells[i]);
-    }
+    show_table_spend(table, cells, CELLS);
 }
 
 static void add_op(struct show_table *table, const struct profile *profile, int32_t o,

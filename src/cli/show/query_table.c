@@ -228,10 +228,7 @@ static void add_point(struct show_table *table, const struct store_query *query,
     for (int i = 0; i < (query->baseline ? FIGURES : FIGURES - 2); i++)
         cells[c++] = text_of(&figures[i]);
     show_table_row(table, cells);
-    for (int i = 0; i < FIGURES; i++) {
-        table->failed |= figures[i].failed;
-        text_free(&figures[i]);
-    }
+    show_table_spend(table, figures, FIGURES);
     table->failed |= note.text.failed || marks.failed;
     text_free(&note.text);
     text_free(&marks);

@@ -84,7 +84,6 @@ static void add_row(struct simulated *simulated, int32_t workers, int32_t batch,
 {
     enum { CELLS = 8 };
     struct text cells[CELLS] = {{0}};
-    const char *row[CELLS];
     const double rate = batch / result->step_s, speedup = rate / simulated->first_rate;
     text_add_grouped(&cells[0], (uint64_t)workers);
     text_printf(&cells[1], "%.4g", (double)batch / workers);
@@ -94,13 +93,7 @@ static void add_row(struct simulated *simulated, int32_t workers, int32_t batch,
     show_share(&cells[5], 100 * speedup / workers);
     show_share(&cells[6], 100 * result->exposed_s / result->step_s);
     text_add(&cells[7], what_binds(simulated, workers, result));
-    for (int i = 0; i < CELLS; i++)
-        row[i] = text_of(&cells[i]);
-    show_table_row(&simulated->table, row);
-    for (int i = 0; i < CELLS; i++) {
-        simulated->table.failed |= cells[i].failed;
-        text_free(&cells[i]);
-    }
+    show_table_texts(&simulated->table, cells, CELLS);
 }
 
 static void add_reason(struct simulated *simulated, int32_t workers)

@@ -73,6 +73,23 @@ void show_table_row(struct show_table *table, const char *const *cells)
         row->cells[c] = keep_text(table, cells[c]);
 }
 
+void show_table_spend(struct show_table *table, struct text *texts, int count)
+{
+    for (int i = 0; i < count; i++) {
+        table->failed |= texts[i].failed;
+        text_free(&texts[i]);
+    }
+}
+
+void show_table_texts(struct show_table *table, struct text *cells, int count)
+{
+    const char *row[SHOW_COLUMNS] = {NULL};
+    for (int i = 0; i < count; i++)
+        row[i] = text_of(&cells[i]);
+    show_table_row(table, row);
+    show_table_spend(table, cells, count);
+}
+
 void show_table_line(struct show_table *table, const char *line)
 {
     struct show_row *row = add_row(table);

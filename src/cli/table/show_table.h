@@ -59,6 +59,10 @@ void show_table_flex(struct show_table *table, int column, size_t least);
 
 /* Copies as many cells as there are columns; NULL is empty. */
 void show_table_row(struct show_table *table, const char *const *cells);
+/* A row of texts, one a column, which are freed. */
+void show_table_texts(struct show_table *table, struct text *cells, int count);
+/* Frees texts that cells were made of, and remembers where memory ran out. */
+void show_table_spend(struct show_table *table, struct text *texts, int count);
 /* A line across the columns, or an empty one; it is wrapped. */
 void show_table_line(struct show_table *table, const char *line);
 
