@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -26,6 +27,8 @@ static void running_become(const struct running_options *options, char *const *e
     signal(SIGXFSZ, SIG_DFL);
     if (options->silent) {
         int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (nowhere < 0)
+            nowhere = memfd_create("nowhere", MFD_CLOEXEC); /* a root without /dev */
         for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
             dup2(nowhere, fd);
     }

@@ -37,6 +37,16 @@ expect explains 0 'dense' inside explain small
 expect measures 0 'small' inside bench small --seconds 0.05 --out /tmp/records.jsonl
 holds keeps_the_records "$(cat "$root/tmp/records.jsonl")" '"status":"ok"'
 expect trains 0 'accuracy' inside train small iris --epochs 2
+expect trains_with_workers 0 '2 workers' inside train small iris --epochs 2 --workers 2
+expect measures_workers 0 'workers 2' inside bench small --workers 2 --seconds 0.05 --out /tmp/workers.jsonl
+holds keeps_those_of_workers "$(cat "$root/tmp/workers.jsonl")" '"status":"ok"'
+expect sums_between_workers 0 'correct' inside comm --bytes 4k --seconds 0.05
+expect advises 0 'small training, batch 64' inside advise small --seconds 0.05
+expect names_the_plugin_of_simulate 1 'libsimgrid-dev' inside simulate small --workers 2
+expect names_the_agent 1 'libprony_agent.so: found none beside prony' inside profile -- /bin/prony explain small
+cp "$PRONY_BUILD"/libprony_agent.so "$root/bin"
+expect watches_a_program 0 'unwatched' inside profile -- /bin/prony explain small
+rm "$root/bin/libprony_agent.so"
 expect has_no_plugin 0 'found no prony_cuda.so in /bin:' inside bench small --backend cuda
 for command in 'store list' 'query' 'answer small --minutes 0' 'guide --port 0'; do
     expect "names_the_package_for_${command%% *}" 1 'need SQLite (Debian: apt install libsqlite3-0)' inside $command

@@ -50,6 +50,8 @@ bool worker_stopped(const struct worker *worker)
 static void be_silent(void)
 {
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere < 0)
+        nowhere = memfd_create("nowhere", MFD_CLOEXEC); /* a root without /dev */
     if (nowhere >= 0)
         dup2(nowhere, STDOUT_FILENO);
     log_to(NULL, NULL, LOG_WARNING);
