@@ -36,8 +36,8 @@ enum prony_code {
 /* A network, its parameters, and the device they are on. */
 struct prony;
 
-/* How a network is opened. Zero, or NULL for the whole, is the usual choice in every field; so it
- * is in the other structs of options. */
+/* How a network is opened. Zero, or NULL for the whole, is the usual choice in every field, here
+ * and in the other structs of options. */
 struct prony_options {
     const char *backend; /* the CPU's fastest; "ref", "cuda" …: what `prony machine` lists */
     int32_t threads;     /* as many as there are cores */
@@ -58,8 +58,8 @@ const char *prony_version(void);
 /* Why the last call on this thread that failed did so: one line, valid until the next. */
 const char *prony_error(void);
 
-/* `network` is a name of the zoo ("small"), "mlp:4-16-3", the path of a network file, of one of
- * several networks in a file, "gan:generator", or of an ONNX file, "model.onnx". */
+/* `network` is a name of the zoo ("small"), "mlp:4-16-3", or the path of a network file or of an
+ * ONNX file, "model.onnx". "gan:generator" is one of several networks in a file. */
 int prony_open(const char *network, const struct prony_options *options, struct prony **out);
 /* The same from the text of a network file; `name` is used in messages. */
 int prony_open_text(const char *name, const char *text, const struct prony_options *options,
@@ -113,9 +113,9 @@ struct prony_stream_options {
                       otherwise, and comes back with the next request */
 };
 
-/* prony_load, prony_begin, prony_generate and the first training step end the streams of a network:
- * requests in flight are lost, and whatever is asked of the stream but to close it is refused.
- * Later training steps do not: a request is answered with the weights at its submission. */
+/* prony_load, prony_begin, prony_generate and the first training step end the streams of a network.
+ * Requests in flight are lost, and the stream refuses everything but being closed. Later training
+ * steps do not: a request is answered with the weights at its submission. */
 int prony_stream_open(struct prony *network, const struct prony_stream_options *options,
                       struct prony_stream **out);
 /* inputs is read before it returns; outputs is the stream's until the request was waited for.
@@ -218,8 +218,8 @@ struct prony_progress {
     uint64_t seed;
 };
 
-/* Begins a training. The network's scale is applied to the data, which belongs to the training
- * until another one begins or the network is closed: it is closed after the network. */
+/* Begins a training. The network's scale is applied to the data. The data belongs to the training
+ * until another one begins or the network is closed, so close it after the network. */
 int prony_begin(struct prony *network, struct prony_data *data, const struct prony_course *course);
 /* Runs up to `steps` steps, not beyond the end of an epoch; 0 only says how it goes. A loss that is
  * no number is PRONY_WRONG. */
@@ -227,7 +227,7 @@ int prony_run(struct prony *network, int64_t steps, struct prony_progress *progr
 /* Ends it: takes the weights of the best epoch, where rows were held out, and tests them. */
 int prony_end(struct prony *network, struct prony_score *test);
 
-/* What a network says of some rows of data that follow each other. */
+/* A network's answers to some rows of data that follow each other. */
 struct prony_prediction {
     int64_t first, rows;
     const uint32_t *list;   /* which rows of the data they are; NULL: first, first + 1 … */

@@ -2,9 +2,9 @@
  *
  * Each rule (rules.def) looks at the trace and makes one change on a copy of its replay; the
  * replay's time says what the change gains. The surest and largest is taken, then what is left is
- * looked at again, so that nothing is counted twice. A gain that is small, or within the noise, or
- * from a trace that the replay does not reproduce, is not said: then there is one sentence on what
- * bounds the run. */
+ * looked at again, so that nothing is counted twice. A gain is left out when it is small, within
+ * the noise, or from a trace that the replay does not reproduce. Then one sentence says what bounds
+ * the run. */
 #ifndef PRONY_ADVISE_ADVISE_H
 #define PRONY_ADVISE_ADVISE_H
 
@@ -32,7 +32,7 @@ struct rule {
 extern const struct rule rules[RULES];
 const char *rule_word_name(enum rule_word word); /* "expected" */
 
-/* When a gain is said. */
+/* When a gain is shown. */
 #define ADVICE_LEAST 1.05  /* × */
 #define ADVICE_NOISE 2.0   /* times the spread of the step's time */
 #define ADVICE_REPLAY 0.05 /* how far the replay may be from the window */

@@ -1,15 +1,15 @@
 /* replay.h: the run again, on paper: what would a step take if one thing were different?
  *
- * The host is one sequence of calls with its own code between them; threads that take turns, as the
- * main thread and the one that computes gradients do, are merged into it. A call starts ops of the
+ * The host is one sequence of calls with its own code between them. Threads that take turns, as the
+ * main thread and the one that computes gradients, are merged into it. A call starts ops of the
  * GPU. An op begins when its stream is free, what it waits for is done and its launch has arrived;
  * what the trace showed of these times is kept. Some calls go on only when the GPU is done.
  *
  * Run unchanged it takes as long as the window did, by its making. So the check is another: with
- * the usual gap and latency for every op it must still take that long, else the model has not
- * understood the program and nothing is concluded from it. A change is made on a copy: calls and
- * ops are plain rows. Programs that launch from several threads at once are outside the model, and
- * show as a replay that does not fit. */
+ * the usual gap and latency for every op it must still take that long. Else the model has not
+ * understood the program, and no advice is drawn from it. A change is made on a copy: calls and ops
+ * are plain rows. Programs that launch from several threads at once are outside the model, and show
+ * as a replay that does not fit. */
 #ifndef PRONY_ADVISE_REPLAY_H
 #define PRONY_ADVISE_REPLAY_H
 

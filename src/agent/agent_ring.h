@@ -1,13 +1,13 @@
 /* agent_ring.h: what the agent in a watched program and the prony that watches it share.
  *
- * The agent is a signal handler and a file, nothing else: prony looks at the program's threads by
- * the wall clock and sends AGENT_SIGNAL to those that run; the handler, in that thread, writes down
+ * The agent is a signal handler and a file, nothing else. prony looks at the program's threads by
+ * the wall clock and sends AGENT_SIGNAL to those that run. The handler, in that thread, writes down
  * where it is. The program gets no thread of ours, so that it forks, execs and counts its threads
  * as before.
  *
- * The file is a ring of records, mapped by both sides: what was written survives a program that is
- * killed, no descriptor stays open in the program, and memory is bounded. Many handlers may write
- * at once; prony reads, clears and frees. Both are of one build, so the layout is that of C. */
+ * The file is a ring of records, mapped by both sides. Records survive a program that is killed, no
+ * descriptor stays open in the program, and memory is bounded. Many handlers may write at once;
+ * prony reads, clears and frees. Both are of one build, so the layout is C's. */
 #ifndef PRONY_AGENT_AGENT_RING_H
 #define PRONY_AGENT_AGENT_RING_H
 

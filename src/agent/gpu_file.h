@@ -3,8 +3,8 @@
  *
  * The file is mapped and grows by blocks. A block belongs to one thread at a time, which appends
  * records and then says how far it got: so what was written survives a program that is killed. The
- * first block is the head. Names and stacks are written once and named by number. Both sides are
- * of one build, so the layout is that of C; prony checks every record. */
+ * first block is the head. Names and stacks are written once and named by number. Both sides are of
+ * one build, so the layout is C's; prony checks every record. */
 #ifndef PRONY_AGENT_GPU_FILE_H
 #define PRONY_AGENT_GPU_FILE_H
 

@@ -1,8 +1,8 @@
 /* python_layout.h: the frames of a CPython thread, read from its memory.
  *
- * CPython publishes no way to look at a thread from outside, nor from a signal handler: so its
+ * CPython publishes no way to look at a thread from outside, nor from a signal handler. So its
  * structures are read as bytes, at offsets that differ from version to version. Each step is a read
- * that may fail and a check that what was read is a code object; a frame that is just being made or
+ * that may fail, and a check that the result is a code object. A frame that is just being made or
  * freed ends the walk instead of the program. Nothing here allocates or locks. */
 #ifndef PRONY_AGENT_PYTHON_LAYOUT_H
 #define PRONY_AGENT_PYTHON_LAYOUT_H

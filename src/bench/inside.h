@@ -1,6 +1,5 @@
 /* inside.h: one configuration timed as the bench times it, then watched op by op, so that both can
- * be held against each other: the plan that is timed and the plan that is observed are two plans.
- */
+ * be compared. The plan that is timed and the plan that is observed are two plans. */
 #ifndef PRONY_BENCH_INSIDE_H
 #define PRONY_BENCH_INSIDE_H
 

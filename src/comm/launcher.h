@@ -2,7 +2,7 @@
  *
  * MPI is a plugin, comm_openmpi.so or comm_mpich.so: the two cannot be called alike. Which one is
  * meant follows from the variables that the launcher leaves in the environment. SimGrid is a plugin
- * of the same kind, which nobody launches. */
+ * of the same kind, which needs no launcher. */
 #ifndef PRONY_COMM_LAUNCHER_H
 #define PRONY_COMM_LAUNCHER_H
 

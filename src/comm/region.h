@@ -1,8 +1,8 @@
 /* region.h: a transport through memory that all ranks see: lanes of bytes, a bell a rank.
  *
  * A region serves one group of ranks. A lane is a ring buffer from one rank to another that one
- * thread writes and one reads. Whoever writes to a lane, or empties it, rings the other's bell; a
- * rank with nothing to do sleeps at its own. Threads of one process and processes of one machine
+ * thread writes and one reads. A rank that writes to a lane, or empties it, rings the other's bell;
+ * a rank with nothing to do sleeps at its own. Threads of one process and processes of one machine
  * differ only in where the memory comes from and how one knows that a rank has ended. */
 #ifndef PRONY_COMM_REGION_H
 #define PRONY_COMM_REGION_H
@@ -63,7 +63,7 @@ void region_rest(struct comm *comm, uint64_t limit_ns);
 void region_abandon(struct comm *comm, const char *why);
 /* The failure that somebody recorded; a rank that left although it is waited for. */
 enum status region_check(struct comm *comm, int rank);
-/* Marks this rank as gone and wakes whoever waits for it. First region only. */
+/* Marks this rank as gone and wakes all that wait for it. First region only. */
 void region_leave(struct region_end *end);
 /* Fills in an end's comm; `ranks` is copied. */
 enum status region_open_end(const struct comm_transport *transport, struct region *region,
@@ -73,7 +73,7 @@ void region_close_end(struct region_end *end);
 /* Records what failed, unless something did before. First region only. */
 void region_record(struct region *first, enum status code, const char *why);
 
-/* Makes (`mine`), or finds at *place, a region for so many ranks; *place is for the others. */
+/* Makes (`mine`), or finds at *place, a region for `count` ranks; *place is for the others. */
 typedef enum status region_maker(struct region_end *end, int count, bool mine, uint64_t *place,
                                  struct region **out);
 /* A group of ranks gets a region of its own: its first rank makes it, the others are told where. */

@@ -16,7 +16,7 @@ enum status shm_create(int size, struct shm **out);
 void shm_free(struct shm *shm); /* NULL is fine; after comm_close of what was joined */
 /* In the process of this rank, once. */
 enum status shm_join(struct shm *shm, int rank, struct comm **out);
-/* Whoever started the ranks tells the others how one ended; the first such word counts. */
+/* The process that started the ranks tells the others how one ended; the first such word counts. */
 void shm_lost(struct shm *shm, int rank, const char *how);
 /* Fails with what failed first on any rank. */
 enum status shm_failure(const struct shm *shm);

@@ -5,7 +5,7 @@
  *   plan      one program prepared against one instance: activations, gradients, code; no weights
  *
  * An elementwise op (activate and its gradient, add, batch_norm_fixed, the summand of conv_fused)
- * may be given one place for an input and its result: pass/layout.c says when.
+ * may get one place for an input and its result: see pass/layout.c.
  *
  * prepare does everything slow; run allocates nothing. No silent fallback: prepare refuses an op
  * the backend lacks. All functions are called from one thread per device at a time, except that
@@ -76,8 +76,8 @@ struct view {
     int64_t rows;
 };
 
-/* How the rows of inputs reach a unit that has memory of its own; one that computes in the host's
- * reads them where they lie, whatever is asked for. */
+/* How the rows of inputs reach a unit that has memory of its own. A unit that computes in the
+ * host's memory reads them where they lie, whatever is asked for. */
 enum ingestion {
     INGEST_BEST,     /* resident where there is room, else overlapped */
     INGEST_RESIDENT, /* all are copied by bind, unless they are there (version), and stay */

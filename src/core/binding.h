@@ -14,10 +14,10 @@ bool binding_per_sample(const struct program *program, const struct op *port);
 /* Of the view bound to this tensor, which has a port. */
 uint64_t binding_row_bytes(const struct program *program, int32_t tensor);
 
-/* STATUS_INPUT when a view is bound to what is neither loaded nor stored, is empty, is not the
- * tensor's only one, has fewer rows than the order names, or, without an order, other rows than the
- * other per-sample views. *samples is the length of the order or of the data, 0 when there is
- * neither. */
+/* STATUS_INPUT when a view is bound to a tensor that is neither loaded nor stored, is empty, or is
+ * not the tensor's only one. Also when it has fewer rows than the order names or, without an order,
+ * not as many as the other per-sample views. *samples is the length of the order or of the data, 0
+ * when there is neither. */
 enum status binding_check(const struct program *program, const struct binding *binding,
                           uint64_t *samples);
 

@@ -1,7 +1,7 @@
 /* cases.h: programs of one op, made from the rows of cases.def and ops.def.
  *
  * Every operand of the op becomes an entry of the parameters, in its own memory, with a guard entry
- * behind it: so any backend can be fed, run and read by attach, run and download, and a kernel that
+ * behind it. So any backend can be fed, run and read by attach, run and download. A kernel that
  * writes beyond its output is seen. */
 #ifndef PRONY_CORE_CASES_H
 #define PRONY_CORE_CASES_H
@@ -17,9 +17,9 @@ struct op_case {
 /* The cases, counted from 0; false beyond the last. Every op that can run by itself has one. */
 bool case_at(int32_t index, struct op_case *out);
 
-/* Adds the case's operands to `params` (empty before), fills them by seed, and drafts the program:
- * inputs hold random numbers that suit them (labels within the classes, lengths within the time),
- * what is only written holds NaN, guards hold CASE_GUARD. */
+/* Adds the case's operands to `params` (empty before), fills them by seed, and drafts the program.
+ * Inputs hold random numbers that suit them (labels within the classes, lengths within the time),
+ * outputs NaN, guards CASE_GUARD. */
 #define CASE_GUARD 12345.0f
 enum { CASE_GUARD_ELEMENTS = 16 };
 enum status case_program(const struct op_case *op_case, uint64_t seed, struct params *params,

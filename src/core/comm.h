@@ -1,4 +1,5 @@
-/* comm.h: how ranks talk to each other. The socket of transports, as backend.h is that of units.
+/* comm.h: how ranks talk to each other. The socket of transports, as backend.h is the socket of
+ * units.
  *
  * A comm is one rank's end of a group of ranks. A transport moves bytes between two ranks and knows
  * no more: begin, advance, rest. Everything else is written once over these, in core/comm/.
@@ -7,8 +8,8 @@
  *   reduce-scatter, all-gather, all-reduce          a range of f32 or f64
  *   comm_queue                                      all-reduces beside the computation, in order
  *
- * All ranks of a comm make the same collective calls in the same order; one that does not is told
- * so by whoever finds another number of bytes than it expected. Sums are added in an order that
+ * All ranks of a comm make the same collective calls in the same order. A rank that finds another
+ * number of bytes than it expected fails, and the message says so. Sums are added in an order that
  * depends on the number of ranks, the count and the transport alone: the same bits on every rank
  * and in every run.
  *
@@ -45,8 +46,8 @@ enum {
     COMM_PIECE = 1 << 30 /* bytes; a longer message is moved in several pieces */
 };
 
-/* Threads, as the ranks of a transport have them: a second one of a rank, and a bell, which is a
- * lock and what it guards has changed. */
+/* Threads, as the ranks of a transport have them: a rank's second thread, and a bell, which is a
+ * lock with a condition. */
 struct crew_bell;
 struct crew_thread;
 struct comm_crew {
@@ -67,14 +68,14 @@ struct comm_transport {
     const char *name; /* "threads", "shm", "openmpi" … */
     bool posts_ahead; /* it keeps the order of messages by itself, so that several may be begun */
     /* Moves what can be moved now; sets `done` at the end and *active when anything moved. Of the
-     * transfers with one peer, in one direction, only the first that is not done is advanced, or
-     * with posts_ahead those behind it as well, in their order. */
+     * transfers with one peer, in one direction, only the first that is not done is advanced; with
+     * posts_ahead those behind it as well, in their order. */
     enum status (*advance)(struct comm *comm, struct comm_transfer *transfer, bool *active);
     /* What has not ended, after a failure, is given up. NULL: nothing is held. */
     void (*cancel)(struct comm *comm, struct comm_transfer *transfer);
     /* Returns when something may have changed since the last `advance`, or after limit_ns. */
     void (*rest)(struct comm *comm, uint64_t limit_ns);
-    /* Is this rank still there? Where it is not, says so. */
+    /* Is this rank still there? Where it is not, fails with its rank and host. */
     enum status (*check)(struct comm *comm, int rank);
     /* Copy from and to the memory of another rank, at its own address; or NULL. For direct sums. */
     enum status (*fetch)(struct comm *comm, int rank, const char *theirs, void *to, size_t bytes);

@@ -8,8 +8,8 @@
 
 enum init_kind { INIT_ZERO, INIT_ONE, INIT_UNIFORM, INIT_NORMAL, INIT_ORTHOGONAL };
 
-/* `scale` is the half-width of the uniform, the σ of the normal, the length of the orthogonal rows
- * or columns, whichever are fewer; the first dimension counts the rows. */
+/* `scale` is the half-width of the uniform, the σ of the normal, or the length of the orthogonal
+ * rows or columns, whichever are fewer. The first dimension counts the rows. */
 struct init {
     enum init_kind kind;
     float scale;

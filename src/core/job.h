@@ -1,5 +1,5 @@
-/* job.h: what the bench times is always a job: a network's training or inference, a recipe, one
- * kernel case, a peer process, a burst of calibration. measure and --against know nothing else. */
+/* job.h: the bench times jobs: a network's training or inference, a recipe, one kernel case, a peer
+ * process, a burst of calibration. measure and --against know nothing else. */
 #ifndef PRONY_CORE_JOB_H
 #define PRONY_CORE_JOB_H
 
@@ -12,7 +12,7 @@
 
 struct job;
 
-/* What a job says of itself. What it does not tell is 0, NULL or "". */
+/* A job's description of itself. What it does not tell is 0, NULL or "". */
 struct job_info {
     struct device_info device;
     const char *const *kernels; /* that ran, each once; in the caller's arena */
@@ -32,12 +32,12 @@ struct job_kind {
     /* Runs `iterations` and waits for them; *elapsed_ns is their time by the job's own clock: a
      * peer's excludes the pipe. */
     enum status (*run)(struct job *job, int64_t iterations, uint64_t *elapsed_ns);
-    /* Takes memory and processes anew, as a second start would: where these lie is luck, which is
-     * worth per cents, and only several draws average it out. *process is set where the work is
+    /* Takes memory and processes anew, as a second start would. Their place in memory is luck that
+     * is worth per cents, and only several draws average it out. *process is set where the work is
      * done by another process. NULL: it cannot. */
     enum status (*renew)(struct job *job, int *process);
-    /* Is the result right? STATUS_WRONG with what differs; STATUS_UNSUPPORTED when nothing can be
-     * said, with why. *error is the largest relative difference found. */
+    /* Is the result right? STATUS_WRONG with what differs; STATUS_UNSUPPORTED, with why, when there
+     * is no verdict. *error is the largest relative difference found. */
     enum status (*check)(struct job *job, double *error);
     enum status (*describe)(struct job *job, struct arena *arena, struct job_info *out);
     void (*close)(struct job *job);

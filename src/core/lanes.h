@@ -1,6 +1,6 @@
-/* lanes.h: what an observer is told that looks at no step from inside (OBSERVE_NOTHING) and yet
- * has an `event`: when the samples of each step were gathered, when they were copied to the unit
- * and when it computed. The steps run as they do when nobody looks, with all that runs beside
+/* lanes.h: events for an observer that looks at no step from inside (OBSERVE_NOTHING) and yet has
+ * an `event`. They say when the samples of each step were gathered, when they were copied to the
+ * unit and when it computed. The steps run as they do when nobody looks, with all that runs beside
  * something else. One event a stage and step, `lane` says which; once they are synced, a last one
  * for all of them together. Nothing is told of data that lie where they are computed on. */
 #ifndef PRONY_CORE_LANES_H

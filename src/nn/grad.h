@@ -9,10 +9,9 @@ struct grad_seed {
     int32_t tensor, grad;
 };
 
-/* Appends the backward ops of all ops drafted so far (or of those from `first_op` on), so that the
- * gradient tensors (draft_grad) of the parameters for which wanted(context, entry) holds are
- * written. wanted NULL: all. `accumulate`: gradients add to what is there, and the update clears.
- */
+/* Appends the backward ops of all ops drafted so far (or of those from `first_op` on). They write
+ * the gradient tensors (draft_grad) of the parameters for which wanted(context, entry) holds.
+ * wanted NULL: all. `accumulate`: gradients add to what is there, and the update clears. */
 struct grad_options {
     const struct grad_seed *seeds;
     int32_t seed_count;

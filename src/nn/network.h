@@ -15,9 +15,9 @@
  * A file may hold several networks (section.h). With a recipe that is made of several it is one
  * network too, whose parts they are.
  *
- * network_compile makes the usual programs. A recipe that needs something else (two networks in
- * one program, its own gradients) calls the emitters it is made of: network_emit here, emit.h,
- * loss_emit in loss.h, grad_emit in grad.h, update_emit in optimiser.h, over a draft of its own. */
+ * network_compile makes the usual programs. A recipe that needs something else (two networks in one
+ * program, its own gradients) calls the emitters over a draft of its own: network_emit here,
+ * emit.h, loss_emit in loss.h, grad_emit in grad.h, update_emit in optimiser.h. */
 #ifndef PRONY_NN_NETWORK_H
 #define PRONY_NN_NETWORK_H
 

@@ -1,6 +1,6 @@
 /* optimiser.h: how parameters are learnt: the optimiser with its settings, the schedule of its
- * rate, and the update of every parameter that has a gradient, as ops; and the recipe, which is
- * what is done with these.
+ * rate, and the update of every parameter that has a gradient, as ops. The recipe says what is done
+ * with these.
  *
  * They are said in the same words in a network's text and in a flag:
  *     optimiser adam rate=0.001 beta1=0.8        --optimiser adam:rate=0.001,beta1=0.8

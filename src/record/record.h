@@ -4,10 +4,11 @@
  *    "result":{"time_ns":{…},"parts_ns":{…},…,"check":{…},"meters":{…}},
  *    "samples_ns":[…],"machine":{…},"software":{…},"at":"2026-11-15T10:03:58Z"}
  *
- * Lines of kind "machine" (facts, calibration), "network" (what explain --json prints), "proof"
- * (what advice promised and a re-run gave) and "profile" (where the time of a run went) travel in
- * the same files. A record owns nothing: its pointers belong to whoever filled it, or to the arena
- * it was read into. A figure that is not known is NaN in memory and null in the line. */
+ * Lines of other kinds travel in the same files: "machine" (facts, calibration), "network" (the
+ * output of explain --json), "proof" (the gain that advice promised and that a re-run gave) and
+ * "profile" (where the time of a run went). A record owns nothing: its pointers belong to the code
+ * that filled it, or to the arena it was read into. A figure that is not known is NaN in memory and
+ * null in the line. */
 #ifndef PRONY_RECORD_RECORD_H
 #define PRONY_RECORD_RECORD_H
 
@@ -68,7 +69,7 @@ struct record {
     const char *program; /* its hash, or NULL */
     const char *goal;    /* what the scenario was to reach: "p99=1e+07ns"; or NULL */
     /* Why it did not run as its users run it ("reference BLAS (netlib)"), or NULL. Such a result is
-     * shown with a mark, and nothing is concluded from it. */
+     * shown with a mark, and no finding rests on it. */
     const char *handicap;
     const char *const *kernels;
     size_t kernel_count;
@@ -101,9 +102,9 @@ struct record {
 /* An ok result of which nothing is known yet: the point as point_start, figures NaN, texts NULL. */
 void record_start(struct record *record);
 
-/* From the samples (of one iteration each, in the order taken), the point and floor_ns: sets
- * time_ns, throughput, times_floor, best_times_floor, and samples_ns to those that are kept, in the
- * arena. */
+/* Sets time_ns, throughput, times_floor and best_times_floor from the samples (of one iteration
+ * each, in the order taken), the point and floor_ns. samples_ns becomes the samples that are kept,
+ * in the arena. */
 enum status record_measure(struct record *record, struct arena *arena, const double *samples_ns,
                            size_t count, int64_t per);
 
@@ -123,18 +124,18 @@ bool record_slow_hour(const struct record *record);
 #define RECORD_FLOOR_LEAST 0.95
 double record_of_limit(const struct record *record);
 
-/* What else used the CPU, or the GPU that was measured, while the result was taken, so that nothing
- * is concluded from it: "other programs", "other programs on the GPU", "the host", or "". A note is
- * written from less on: the host of a virtual machine nearly always takes some, and a few per cent
- * of one CPU move no figure by more. */
+/* What else used the CPU, or the GPU that was measured, while the result was taken: "other
+ * programs", "other programs on the GPU", "the host", or "". No finding rests on a disturbed
+ * result. A note is written from less on. The host of a virtual machine nearly always takes some,
+ * and a few per cent of one CPU move no figure by more. */
 #define RECORD_OTHERS_MATTER 0.2   /* cores that others kept busy */
 #define RECORD_GPU_OTHERS_MATTER 1 /* per cent of the time that one of them computed there */
 #define RECORD_STEAL_MATTERS 1     /* per cent of a CPU that the host took away: a note */
 #define RECORD_STEAL_SPOILS 5      /* … and nothing is concluded */
 const char *record_disturbed(const struct record *record);
 
-/* The same for two that took turns, which others hit alike as long as they leave a core to each
- * thread of `cores`: they then cannot be compared. "" or what disturbed. */
+/* The same for two that took turns. Others hit both alike as long as they leave a core to each
+ * thread of `cores`; beyond that the two cannot be compared. "" or what disturbed. */
 const char *record_crowded(const struct record *record, int64_t cores);
 
 /* The median time, where that is the time of the work: NaN of a server, whose queries also wait for

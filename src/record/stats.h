@@ -20,7 +20,7 @@ struct stats {
 };
 
 /* How many samples a percentile (0 < quantile < 1) needs, so that with this confidence at least two
- * lie beyond it: fewer, and the figure is one outlier's. 64 for p90 and 662 for p99 at 0.99. */
+ * lie beyond it. With fewer, the figure is one outlier's. 64 for p90 and 662 for p99 at 0.99. */
 int64_t stats_needed(double quantile, double confidence);
 
 /* Samples in the order in which they were taken (the interval looks at neighbours); per ≥ 1. An
@@ -33,9 +33,9 @@ void stats_median(double *values, size_t count, double confidence, double *media
                   double *high);
 
 /* The middle of numbers that spread to both sides alike: the median of the means of all pairs, each
- * number with itself too (Hodges and Lehmann), and its interval by signed ranks (Wilcoxon), which
- * is narrower than that of the median. NaN where the count does not support the confidence; count
- * ≥ 1. Takes memory and time with the square and the cube of the count: meant for dozens. */
+ * number with itself too (Hodges and Lehmann). Its interval by signed ranks (Wilcoxon) is narrower
+ * than the median's. NaN where the count does not support the confidence; count ≥ 1. Takes memory
+ * and time with the square and the cube of the count: meant for dozens. */
 enum status stats_centre(const double *values, size_t count, double confidence, double *centre,
                          double *low, double *high);
 

@@ -1,7 +1,7 @@
-/* simulate.h: how long a step would take on a platform with so many workers.
+/* simulate.h: how long a step would take on a platform with a number of workers.
  *
  * Each worker is a rank that SimGrid runs in simulated time. It goes through the program that the
- * split gives it: where the program computes, time passes; where it communicates, core/comm does,
+ * split gives it. Where the program computes, time passes; where it communicates, core/comm does,
  * over messages that have a size and no bytes. What a step computes is not simulated but told: the
  * time of one worker without others. */
 #ifndef PRONY_SIMULATE_SIMULATE_H

@@ -1,7 +1,7 @@
 /* store.h: records in an SQLite file, to be asked about.
  *
- * Every line is kept as it came; beside it, results have one column per axis, derived axis and
- * metric of record/, which are filled from the line and added when a table of record/ grew: an old
+ * Every line is kept as it came. Beside it, results have one column per axis, derived axis and
+ * metric of record/, filled from the line. Columns are added when a table of record/ grew: an old
  * file is brought up to date when it is opened. What a query names (axis, metric) is looked up in
  * those tables and never pasted from outside; values are bound. One store belongs to one thread at
  * a time; several may have the same file open (write-ahead log). */
@@ -65,7 +65,7 @@ enum status store_has(struct store *store, enum record_kind kind, const char *li
 /* Removes a record; STATUS_INPUT when there is none. */
 enum status store_remove(struct store *store, int64_t id);
 /* Looks at the whole file and at every record, and makes everything that is kept beside a record
- * again to compare it; tells of what is wrong. *lines: records seen. */
+ * again to compare it; lists the faults. *lines: records seen. */
 typedef enum status store_problem_visit(void *context, const char *problem);
 enum status store_check(struct store *store, store_problem_visit *visit, void *context,
                         int64_t *lines);

@@ -74,7 +74,7 @@ enum status select_ok(struct store *store, struct arena *arena, struct store_whe
 /* Is the row's result one to conclude nothing from (record.h: handicap)? */
 bool is_handicapped(const struct columns *columns, uint32_t row);
 
-/* Puts rows that have the same codes of `keys` into the same class: classes[i] is that of
+/* Puts rows that have the same codes of `keys` into the same class. classes[i] is the class of
  * selection.rows[i], from 0 to *count - 1, in the order of their first rows. */
 enum status classify(struct store *store, struct arena *arena, struct selection selection,
                      const int *keys, size_t key_count, uint32_t *classes, uint32_t *count);

@@ -1,6 +1,6 @@
-/* flame.h: the stacks of a trace as one tree, as a flame graph shows them: a node for each way to a
- * function, with its time and that of what it calls. Where stacks end with the call that started
- * something on the GPU, the kernel is the last frame. */
+/* flame.h: the stacks of a trace as one tree, as a flame graph shows them. A node is one way to a
+ * function, with its own time and the time of its callees. Where stacks end with the call that
+ * started something on the GPU, the kernel is the last frame. */
 #ifndef PRONY_TRACE_FLAME_H
 #define PRONY_TRACE_FLAME_H
 

@@ -1,6 +1,5 @@
 /* timeline.h: a stretch of a trace as few blocks, for a screen: a row for each lane and each depth
- * of what is open there. Spans that are too short to be seen are one block with those beside them.
- */
+ * of open spans. Spans that are too short to be seen are one block with those beside them. */
 #ifndef PRONY_TRACE_TIMELINE_H
 #define PRONY_TRACE_TIMELINE_H
 

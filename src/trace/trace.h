@@ -118,9 +118,9 @@ enum status trace_site(struct trace *trace, const struct site *site, uint32_t *o
 enum status trace_add(struct trace *trace, const struct span *span);
 enum status trace_add_fact(struct trace *trace, const char *key, const char *value);
 
-/* After the last span: sorts them by start, the longer first, and gives what a call started the
- * call's site, and the call the site of what it started. Refuses spans that end before they begin
- * and times beyond ± 2^62. */
+/* After the last span: sorts them by start, the longer first. Work that a call started gets the
+ * call's site, and the call the site of its work. Refuses spans that end before they begin and
+ * times beyond ± 2^62. */
 enum status trace_finish(struct trace *trace, const char *name);
 
 static inline const char *trace_word(const struct trace *trace, uint32_t text)

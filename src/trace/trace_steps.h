@@ -23,7 +23,7 @@ bool steps_on_gpu(const struct trace *trace, const struct span *span, int64_t gp
 
 /* Steps without any are no failure: count is 0. steps_free frees. */
 enum status steps_find(const struct trace *trace, struct steps *steps);
-/* Keeps so many at the end, fewer than there are; the window is theirs. */
+/* Keeps `count` steps at the end, fewer than there are; the window is theirs. */
 void steps_keep_last(const struct trace *trace, struct steps *steps, size_t count);
 void steps_free(struct steps *steps);
 

@@ -1,11 +1,11 @@
 /* lap.h: one pass over a list of rows: an epoch, a test, a prediction.
  *
- * Whole batches are one program (or a few in turn, as the recipe has it); what is left over is a
+ * Whole batches are one program (or a few in turn, as the recipe has it). The remaining rows are a
  * second one with a smaller batch, on the same instance. A lap is run in as few calls as its user
  * likes: all at once, or some steps at a time to look at a clock in between.
  *
- * Workers that share a lap take the same batches in the same order: each its part of every one, or
- * where the network itself is split (lap_split.h) each the whole of them. Scores are those of all
+ * Workers that share a lap take the same batches in the same order: each its part of every one.
+ * Where the network itself is split (lap_split.h) each takes whole batches. Scores are those of all
  * of them. */
 #ifndef PRONY_TRAIN_LAP_H
 #define PRONY_TRAIN_LAP_H
@@ -94,8 +94,8 @@ enum status lap_prepare(struct lap *lap, const struct engine *engine, const stru
  * already done. The order and the data must live as long as the lap. */
 enum status lap_begin(struct lap *lap, const struct lap_data *data, const uint32_t *order,
                       int64_t step);
-/* Runs up to `steps` more (where parameters are averaged, on to where they are), fetching the rows
- * of streamed data as they are due, waits, and adds what they gave to *score (which may be NULL).
+/* Runs up to `steps` more (where parameters are averaged, on to the next average), fetching the
+ * rows of streamed data as they are due. Waits, and adds the results to *score (which may be NULL).
  */
 enum status lap_run(struct lap *lap, int64_t steps, struct score *score);
 void lap_close(struct lap *lap); /* before its engine; zeroed is fine */

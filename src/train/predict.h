@@ -4,7 +4,7 @@
 
 #include "train/model.h"
 
-/* What is said of some rows that follow each other. */
+/* Answers to some rows that follow each other. */
 struct prediction {
     int64_t first, rows;
     const uint32_t *list;   /* which rows of the data set they are; NULL: first, first + 1 … */

@@ -1,10 +1,10 @@
-/* predictor.h: requests to a network, each of the same number of rows: from the caller's arrays to
- * the caller's arrays, by the plans that backends have for calls (enum answering).
+/* predictor.h: requests to a network, each of the same number of rows. They go from the caller's
+ * arrays to the caller's arrays, by the plans that backends have for calls (enum answering).
  *
- * A CPU reads and writes the caller's arrays where they lie. Otherwise there is a ring of places:
- * a request is copied to the next one, scaled there if the model has a scale, and its answer is
- * copied to the caller's array once it was waited for. The plan is bound once, to the ring, so that
- * a unit with memory of its own is not told anew where the rows are. */
+ * A CPU reads and writes the caller's arrays where they lie. Otherwise there is a ring of places. A
+ * request is copied to the next one and scaled there if the model has a scale; its answer is copied
+ * to the caller's array once it was waited for. The plan is bound once, to the ring, so that a unit
+ * with memory of its own is not told anew where the rows are. */
 #ifndef PRONY_TRAIN_PREDICTOR_H
 #define PRONY_TRAIN_PREDICTOR_H
 

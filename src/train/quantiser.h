@@ -1,5 +1,5 @@
-/* quantiser.h: from a trained model to its numbers of 8 bits: it is run over data and watched, the
- * ranges are chosen, the weights rounded, and both forms compared layer by layer. */
+/* quantiser.h: from a trained model to its numbers of 8 bits. It is run over data and watched;
+ * ranges are chosen, weights rounded, and both forms compared layer by layer. */
 #ifndef PRONY_TRAIN_QUANTISER_H
 #define PRONY_TRAIN_QUANTISER_H
 

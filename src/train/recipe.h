@@ -1,7 +1,6 @@
 /* recipe.h: ways of learning. A recipe says which programs a network, or several of one file,
- * become, and that is all it says: a step is one program or several that are run in turn on one
- * instance, a training has one or several stages. Laps, trainers and the bench's jobs run whatever
- * it is.
+ * become, and no more. A step is one program or several that are run in turn on one instance; a
+ * training has one or several stages. Laps, trainers and the bench's jobs run whatever it is.
  *
  * What recipes there are and what can be set stands in nn/recipes.def; each is a file in
  * train/recipes/ with an emitter that writes the programs. */
@@ -115,7 +114,7 @@ void rbm_emit(struct recipe_emit *emit, int32_t which);
 /* The entry of the chains that a machine learnt by; -1: it has none. */
 int32_t rbm_chains(const struct network *network, const struct params *params);
 /* Visible units that Gibbs sampling begins with: where the chains ended or, without them, each on
- * or off by a coin of the control block's seed. All begin apart: from one place they would all fall
+ * or off by a coin of the control block's seed. All begin apart. From one place they would all fall
  * into the same few kinds of data, since a machine seldom goes over from one kind to another. */
 void rbm_begin(const struct network *network, const struct params *params, int64_t rows,
                float *out);

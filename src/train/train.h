@@ -1,18 +1,18 @@
 /* train.h: training a network on a data set: the loop over plans.
  *
  * A trainer runs epochs over the training rows, in a new order each, by as few calls of the backend
- * as its user allows; loss and right answers of every step are read from a ring afterwards. It can
+ * as its user allows. Loss and right answers of every step are read from a ring afterwards. It can
  * be saved between any two steps, and a trainer resumed from that file goes on bit for bit as the
  * saved one would have.
  *
- * With rows held out, each epoch ends with a look at them: the weights after the best one are kept
- * (in the state "best.…", so that they are saved too), and the training may stop early.
+ * With rows held out, each epoch ends with a look at them. The weights after the best epoch are
+ * kept in the state "best.…", so that they are saved too, and the training may stop early.
  *
  * Several workers may train together (sharing.h). In data parallelism each takes its part of every
- * batch, and gradients are averaged, so that all have the same weights after every step, those that
- * one would have but for rounding. Where the network is split, each has a part of the weights, and
- * trainer_gather brings them together. Whatever is called of one of them is called of all: open,
- * run, gather, test. */
+ * batch, and gradients are averaged. So all have the same weights after every step: one worker's,
+ * but for rounding. Where the network is split, each has a part of the weights, and trainer_gather
+ * brings them together. Whatever is called of one of them is called of all: open, run, gather,
+ * test. */
 #ifndef PRONY_TRAIN_TRAIN_H
 #define PRONY_TRAIN_TRAIN_H
 

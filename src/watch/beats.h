@@ -1,7 +1,7 @@
-/* beats.h: the time of a program's steps, though nobody watches it.
+/* beats.h: the time of a program's steps while it is not watched.
  *
  * Watching costs time at every launch. A call that a program makes once or a few times in each step
- * is enough to count its steps: the agent notes that one, and nothing else but waits. Which call it
+ * is enough to count its steps. The agent notes that one, and nothing else but waits. Which call it
  * is, the watched run says.
  *
  * A host that does not wait runs ahead of its GPU. So steps are timed from one wait to another, as

@@ -1,7 +1,7 @@
 /* gathered.h: what was seen of a watched program before anything has a name: stacks of numbers.
  *
  * Samples come a hundred times a second from every running thread, and finding names takes time
- * that the program would miss: so that numbers are kept, and names are found afterwards. */
+ * that the program would miss. So numbers are kept, and names are found afterwards. */
 #ifndef PRONY_WATCH_GATHERED_H
 #define PRONY_WATCH_GATHERED_H
 

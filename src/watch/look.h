@@ -1,9 +1,9 @@
 /* look.h: looks at all threads of a program and of the processes that it started, at one moment.
  *
- * A thread that runs is asked where it is (agent/agent_ring.h); of one that waits, the system call
- * and the Python frames are read from outside, once for each time that it begins to wait. What the
- * threads answer is taken in with the next look: an answer stands for all looks since the one
- * before, so that a thread which runs but gets no core loses nothing. */
+ * A thread that runs is asked where it is (agent/agent_ring.h). The system call and the Python
+ * frames of one that waits are read from outside, once each time it begins to wait. Answers of
+ * threads are taken in with the next look. An answer stands for all looks since the one before, so
+ * a thread which runs but gets no core loses nothing. */
 #ifndef PRONY_WATCH_LOOK_H
 #define PRONY_WATCH_LOOK_H
 

@@ -1,4 +1,4 @@
-/* naming.h: makes a trace of what was gathered: every frame gets its name, the frames of Python and
+/* naming.h: makes a trace of gathered numbers: every frame gets its name, the frames of Python and
  * of C become one stack.
  *
  * In C's stack, each evaluation loop of the interpreter stands for the Python functions that it

@@ -38,7 +38,8 @@ struct running_end {
 enum status running_start(struct running *program, const struct running_options *options);
 /* Has it ended? Then *end says how, and it is reaped. */
 bool running_ended(struct running *program, struct running_end *end);
-/* Waits until it ends; when `stopped` says so, or after `limit_ns` (0: no limit), it is stopped. */
+/* Waits until it ends; it is stopped when `stopped` gives true, or after `limit_ns` (0: no limit).
+ */
 void running_wait(struct running *program, bool (*stopped)(void), uint64_t limit_ns,
                   struct running_end *end);
 /* Asks it to end (SIGINT, as Ctrl-C does), then makes it (SIGTERM, SIGKILL), with all that it

@@ -1,5 +1,5 @@
-/* symbols.h: the functions of a program or library, by the symbol tables of its ELF file: the one
- * that it exports and, where it is not stripped, the full one. The files are those that a watched
+/* symbols.h: the functions of a program or library, by the symbol tables of its ELF file: the
+ * exported one and, where it is not stripped, the full one. The files are those that a watched
  * program loaded: anything may stand in them. */
 #ifndef PRONY_WATCH_SYMBOLS_H
 #define PRONY_WATCH_SYMBOLS_H

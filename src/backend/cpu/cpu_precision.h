@@ -1,11 +1,11 @@
 /* cpu_precision.h: what the CPU multiplies in. A program stays fp32; the precision is the device's.
  *
- * bf16: an op that is a product rounds its factors to bf16, to nearest, ties to even: weights when
+ * bf16: a product rounds its factors to bf16, to nearest, ties to even. Weights are rounded when
  * they are uploaded or updated, everything else when the op reads it. Products of two bf16 numbers
- * are exact in fp32, and they are summed in fp32. What the op writes, its bias, what follows in the
- * same op (activation, batch-norm, summand) and all other ops are fp32; so are the weights that an
- * update changes. Between two products the result is rounded once, as if it were kept in bf16.
- * Factors below 2⁻¹²⁶ may count as 0. */
+ * are exact in fp32, and they are summed in fp32. Results, the bias, the epilogue of an op
+ * (activation, batch-norm, summand) and all other ops are fp32; so are the weights that an update
+ * changes. Between two products the result is rounded once, as if it were kept in bf16. Factors
+ * below 2⁻¹²⁶ may count as 0. */
 #ifndef PRONY_BACKEND_CPU_CPU_PRECISION_H
 #define PRONY_BACKEND_CPU_CPU_PRECISION_H
 

@@ -58,8 +58,8 @@ enum narrow_form {
     NARROW_FORMS,
 };
 
-/* A row of a list of kernels. The lists of a device are searched in order: the first row that takes
- * an op runs it, and its name is the name that explain and records have. */
+/* A row of a list of kernels. The lists of a device are searched in order. The first row that takes
+ * an op runs it, and explain and records have its name. */
 struct kernel {
     enum op_kind op;
     enum dtype real; /* of the program */

@@ -1,6 +1,6 @@
 /* real.h: the reference kernels are compiled twice, for f32 and for f64 (PRONY_F64), and named
- * accordingly. They are the oracle: written to be read and believed, one loop per idea, sums in
- * index order, no fusion of multiply and add that is not written. */
+ * accordingly. They are the oracle, written to be read and believed: one loop per idea, sums in
+ * index order, and only those fused multiply-adds that are written. */
 #ifndef PRONY_BACKEND_CPU_REAL_H
 #define PRONY_BACKEND_CPU_REAL_H
 

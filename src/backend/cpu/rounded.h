@@ -6,8 +6,8 @@
 
 #include "backend/cpu/kernel.h"
 
-/* A row for every op whose factors are all operands: not for those that update a factor, and not
- * for layers over time, whose steps make factors of their own. */
+/* A row for every op whose factors are all operands. There is none for ops that update a factor,
+ * and none for layers over time, whose steps make factors of their own. */
 extern const struct kernel_list rounded_kernels;
 
 bool kernel_is_rounded(const struct kernel *kernel);

@@ -20,7 +20,7 @@ static inline int team_of(const struct pool *pool, int64_t worth, int64_t items)
     return members < 1 ? 1 : (int)members;
 }
 
-/* Members for work of so many FLOP, or bytes, in so many pieces. */
+/* Members for work of `flop` or `bytes` in `items` pieces. */
 static inline int team_for_flop(const struct pool *pool, int64_t flop, int64_t items)
 {
     return team_of(pool, flop / team_worth.flop, items);

@@ -1,6 +1,5 @@
-/* advise_network.h: `prony advise NETWORK`: what would make a network of ours faster: each axis
- * that a user can change is measured with other values, and the best change is kept for the next
- * round. */
+/* advise_network.h: `prony advise NETWORK` makes a network of ours faster. Each axis that a user
+ * can change is measured with other values, and the best change is kept for the next round. */
 #ifndef PRONY_CLI_PROGRAM_ADVISE_NETWORK_H
 #define PRONY_CLI_PROGRAM_ADVISE_NETWORK_H
 

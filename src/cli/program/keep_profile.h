@@ -1,6 +1,6 @@
 /* keep_profile.h: a profile becomes a record in a store, where the guide's page Profiles and prony
- * compare find it: budget, figures, findings, one tree of all stacks, and an excerpt of the trace.
- */
+ * compare find it. It has budget, figures, findings, one tree of all stacks, and an excerpt of the
+ * trace. */
 #ifndef PRONY_CLI_PROGRAM_KEEP_PROFILE_H
 #define PRONY_CLI_PROGRAM_KEEP_PROFILE_H
 

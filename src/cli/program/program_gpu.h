@@ -1,5 +1,5 @@
-/* program_gpu.h: what a watched program did with its GPU: its part of the report, and the time of a
- * step that nobody watched. */
+/* program_gpu.h: what a watched program did with its GPU: its part of the report, and the time of
+ * an unwatched step. */
 #ifndef PRONY_CLI_PROGRAM_PROGRAM_GPU_H
 #define PRONY_CLI_PROGRAM_PROGRAM_GPU_H
 

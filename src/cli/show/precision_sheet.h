@@ -1,6 +1,6 @@
 /* precision_sheet.h: what ends `prony bench NETWORK --precision all`: for each precision its time
- * against fp32's, the bytes that it moves, how far outputs move and how many right answers it
- * costs; and where a smaller type is no faster than fp32, the reason. */
+ * against fp32's, the bytes that it moves, and its cost in right answers. Where a smaller type is
+ * no faster than fp32, it gives the reason. */
 #ifndef PRONY_CLI_SHOW_PRECISION_SHEET_H
 #define PRONY_CLI_SHOW_PRECISION_SHEET_H
 

@@ -7,7 +7,7 @@
 /* A receive whose bytes are numbers that are added to those in `data`. */
 void comm_begin_add(struct comm *comm, int from, void *data, size_t bytes, enum dtype dtype,
                     struct comm_transfer *transfer);
-/* The comm has failed with this thread's last message, which becomes that of all later calls. */
+/* The comm has failed with this thread's last message; all later calls give it, too. */
 enum status comm_break(struct comm *comm, enum status code);
 /* comm->scratch has room for so many bytes. */
 enum status comm_need_scratch(struct comm *comm, size_t bytes);

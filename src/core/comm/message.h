@@ -1,6 +1,6 @@
 /* message.h: what send and receive ops of a plan say to other ranks.
  *
- * A send copies the tensor and begins; the message moves while the comm waits for anything, and is
+ * A send copies the tensor and begins; the message moves while the comm waits for anything. It is
  * finished before the next one from the same place, or when the plan is synchronised. So two stages
  * that send to each other never wait for each other. */
 #ifndef PRONY_CORE_COMM_MESSAGE_H

@@ -1,6 +1,6 @@
-/* pipeline_table.h: when each stage of a pipeline computes what: a list of turns per stage. The
- * order of forwards and the order of backwards is that of the micro-batches in every schedule, so
- * that gradients and running means add up as with one worker. */
+/* pipeline_table.h: when each stage of a pipeline computes what: a list of turns per stage. In
+ * every schedule forwards follow the order of the micro-batches, and so do backwards. So gradients
+ * and running means add up as with one worker. */
 #ifndef PRONY_CORE_PASS_PIPELINE_TABLE_H
 #define PRONY_CORE_PASS_PIPELINE_TABLE_H
 

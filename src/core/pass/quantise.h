@@ -33,7 +33,7 @@ struct quantised {
 };
 
 /* Makes a new program; the old one stays. Its parameters are declared in `params`, which may have
- * them already, and with a source get their values; then `how` is changed where a layer's output
+ * them already. With a source they get their values, and `how` is changed where a layer's output
  * needs a wider range than was seen. `map`, of as many elements as the old program has tensors, or
  * NULL. */
 enum status quantise(const struct program *program, struct quantisation *how,

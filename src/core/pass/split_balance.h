@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* Gives each of `count` groups its stage, each stage some that follow each other and at least one,
- * such that the largest sum of costs is as small as can be. */
+/* Gives each of `count` groups its stage: each stage has at least one group, and its groups follow
+ * each other. The largest sum of costs is as small as can be. */
 enum status split_balance(const double *costs, int32_t count, int32_t stages, int32_t *stage_of);
 
 #endif

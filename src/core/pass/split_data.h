@@ -24,12 +24,11 @@ static inline void data_share_range(int64_t count, int rank, int ranks, int64_t 
 }
 
 /* Makes a new program of one that was compiled for the rank's own samples; the old one stays. The
- * gradients of all ranks are averaged, each by its share of the samples, so that the update is that
- * of the whole batch; a bucket is reduced from where its last gradient is there, and waited for
- * where it is used first. Running statistics are averaged likewise: batch-norm computes with the
- * rank's own samples unless whole_norm is set, and what it remembers is the same on all ranks. A
- * program that updates nothing is copied as it is. To be done before fuse, which then leaves these
- * gradients alone. */
+ * gradients of all ranks are averaged, each by its share of the samples, which gives the update of
+ * the whole batch. A bucket's sum starts when its last gradient is there; its first use waits for
+ * it. Running statistics are averaged likewise: batch-norm computes with the rank's own samples
+ * unless whole_norm is set, and what it remembers is the same on all ranks. A program that updates
+ * nothing is copied as it is. To be done before fuse, which then leaves these gradients alone. */
 enum status split_data(const struct program *program, const struct data_share *share,
                        struct program **out);
 

@@ -10,12 +10,12 @@ struct model_options {
     int32_t own; /* this rank's parameters have values; -1: none have */
 };
 
-/* Pairs of weights are shared out: the first by what it gives (columns of a dense layer, output
- * channels of a convolution), so that ranks have some features each; the second by what it takes
- * (rows, input channels), so that they have parts of a sum, which an all_reduce adds up. Between
- * the two stands what computes feature by feature: activations, batch-norm, pooling, the heads of
- * attention. Backward the first has the sum. Shares are uneven where the ranks do not divide the
- * features. What cannot be shared out so is computed by all ranks alike.
+/* Pairs of weights are shared out. The first is split by its outputs (columns of a dense layer,
+ * output channels of a convolution), so that ranks have some features each. The second is split by
+ * its inputs (rows, input channels), so that they have partial sums, which an all_reduce adds up.
+ * Between the two stands what computes feature by feature: activations, batch-norm, pooling, the
+ * heads of attention. Backward the first has the sum. Shares are uneven where the ranks do not
+ * divide the features. What cannot be shared out so is computed by all ranks alike.
  *
  * `program` is not fused. Refused: fewer than two ranks, clipping by the norm of all gradients. */
 enum status split_model(const struct program *program, const struct params *params,

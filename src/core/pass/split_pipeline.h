@@ -16,11 +16,11 @@ struct pipeline_options {
 };
 
 /* Cuts the layers into `stages` ranges that follow each other, such that the slowest is as fast as
- * can be. A stage begins with a layer that learns. Its program has its own layers' ops; what it
- * reads of other stages it receives, what others read of it it sends as soon as it is written:
- * activations to later stages, however far (skip connections), gradients to earlier ones. It loads
- * the data that it needs itself. Ops are the same and in the same order as in `program`: a step
- * gives the same bits.
+ * can be. A stage begins with a layer that learns. Its program has its own layers' ops. It receives
+ * tensors of other stages that it reads, and sends each tensor that others read as soon as it is
+ * written. Activations go to later stages, however far (skip connections), gradients to earlier
+ * ones. It loads the data that it needs itself. Ops are the same and in the same order as in
+ * `program`: a step gives the same bits.
  *
  * `program` is not fused. A step of it is one forward and backward: micro-batches are runs of these
  * parts before one update, so that it is compiled with as many to accumulate (compile_options). */

@@ -1,8 +1,8 @@
 /* split_place.h: where model parallelism puts tensors: what split_model.c finds out op by op.
  *
- * A tensor that is shared out, in any shape in which it is viewed, is outer × units × block
- * elements: a unit is what stays together (a channel, a head), and a rank has some units of each of
- * the `outer`. */
+ * A tensor that is shared out is outer × units × block elements, in any shape in which it is
+ * viewed. A unit stays together (a channel, a head), and a rank has some units of each of the
+ * `outer`. */
 #ifndef PRONY_CORE_PASS_SPLIT_PLACE_H
 #define PRONY_CORE_PASS_SPLIT_PLACE_H
 

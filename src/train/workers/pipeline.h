@@ -14,8 +14,8 @@ enum status pipeline_compile(const struct network *network, struct params *param
                              const struct compile_options *options, int32_t micros,
                              struct program **out);
 
-/* As many micro-batches as are usual: the most that divide the batch, up to four for each stage,
- * with which a stage waits for less than a fifth of a step. */
+/* The usual number of micro-batches: the most that divide the batch, up to four for each stage. A
+ * stage then waits for less than a fifth of a step. */
 int32_t pipeline_usual_micros(int32_t stages, int64_t batch);
 
 /* One stage at work: its plan has a slot for each micro-batch that it keeps at once. */
@@ -41,7 +41,7 @@ struct pipeline_setup {
 enum status pipeline_open(struct pipeline *pipeline, struct engine *engine,
                           const struct program *program, const struct params *whole,
                           const struct pipeline_setup *setup);
-/* So many steps, each of all micro-batches and one update; all ranks call it. */
+/* Runs `steps` steps, each of all micro-batches and one update; all ranks call it. */
 enum status pipeline_run(struct pipeline *pipeline, int64_t steps);
 void pipeline_close(struct pipeline *pipeline); /* before its engine; zeroed is fine */
 

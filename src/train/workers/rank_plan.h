@@ -14,10 +14,10 @@ struct rank_plan {
     struct plan *plan;
 };
 
-/* Takes over the split, in which the comm's rank has values of its own: those that `whole` has, or
- * where they are bare those it starts from, by the seed of the control block. The engine is open
- * and has no parameters yet, or those of another split of the same network, whose entries are the
- * same: then both plans work on these. */
+/* Takes over the split. The comm's rank gets values of its own: those of `whole`, or where they are
+ * bare its initial ones, by the seed of the control block. The engine is open and has no parameters
+ * yet, or those of another split of the same network, whose entries are the same: then both plans
+ * work on these. */
 enum status rank_plan_open(struct rank_plan *rank, struct engine *engine, struct split_ranks *split,
                            const struct params *whole, const struct plan_options *options);
 void rank_plan_close(struct rank_plan *rank); /* before its engine; zeroed is fine */
