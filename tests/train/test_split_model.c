@@ -1,8 +1,8 @@
 /* test_split_model.c: ranks that share out weights learn what one worker learns, in double
  * precision; which weights they share out, and that the slices make up the whole again. */
-#include "base/text.h"
 #include "core/pass/split_model.h"
 #include "learners.h"
+#include "random_networks.h"
 
 enum { STEPS = 50, BATCH = 12, VIEWS = 3 };
 
@@ -227,85 +227,18 @@ TEST(pairs_of_weights_are_shared_out)
 
 /* ---- random networks ---- */
 
-static unsigned draw(unsigned *seed, unsigned below)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return (*seed >> 10) % below;
-}
-
-static void add_activation(struct text *text, unsigned *seed)
-{
-    static const char *const names[] = {"relu", "tanh", "sigmoid", "gelu", "elu", "softplus"};
-    text_printf(text, "%s\n", names[draw(seed, 6)]);
-}
-
-/* Layers over images: convolutions, norms, pools, blocks with a way around them. */
-static void add_images(struct text *text, unsigned *seed)
-{
-    unsigned channels = 1 + draw(seed, 3), number = 0;
-    text_printf(text, "input %ux6x6\n", channels);
-    for (unsigned i = 0, n = 1 + draw(seed, 3); i < n; i++) {
-        const unsigned wide = 2 + draw(seed, 8);
-        switch (draw(seed, 4)) {
-        case 0:
-            text_printf(text, "conv %u 3x3 pad=1\n", channels = wide);
-            add_activation(text, seed);
-            break;
-        case 1:
-            text_printf(text, "conv %u 1x1 bias=0\nbatch_norm\n", channels = wide);
-            add_activation(text, seed);
-            text_add(text, "average_pool 3 stride=1 pad=1\n");
-            break;
-        case 2: /* the second of two ways through the block is what came in */
-            text_printf(text, "in%u = conv %u 3x3 pad=1\n", number, channels = wide);
-            text_printf(text, "conv %u 3x3 pad=1 < in%u\n", 2 + draw(seed, 8), number);
-            add_activation(text, seed);
-            text_printf(text, "out%u = conv %u 1x1\nadd < out%u, in%u\n", number, channels, number,
-                        number);
-            number++;
-            break;
-        default: /* two ways side by side */
-            text_printf(text, "s%u = conv %u 3x3 pad=1\n", number, wide);
-            text_printf(text, "a%u = conv 3 1x1 < s%u\n", number, number);
-            text_printf(text, "conv 4 3x3 pad=1 < s%u\nrelu\nb%u = conv 2 1x1\n", number, number);
-            text_printf(text, "concat < a%u, b%u\n", number, number);
-            channels = 5;
-            number++;
-        }
-    }
-    text_add(text, draw(seed, 2) ? "max_pool 2\nflatten\n" : "flatten\n");
-}
-
-static void add_dense(struct text *text, unsigned *seed)
-{
-    for (unsigned i = 0, n = draw(seed, 5); i < n; i++) {
-        text_printf(text, "dense %u%s\n", 2 + draw(seed, 12), draw(seed, 3) ? "" : " bias=0");
-        if (draw(seed, 4))
-            add_activation(text, seed);
-        if (!draw(seed, 6))
-            text_add(text, "dropout 0.2\n");
-        if (!draw(seed, 6))
-            text_add(text, "layer_norm\n");
-    }
-    text_add(text, "dense 3\nloss mse\n");
-}
-
 static void check_random(unsigned number)
 {
-    unsigned seed = number * 2654435761u + 1;
+    unsigned seed;
     struct learning learning;
     struct text text = {0};
-    if (draw(&seed, 2))
-        add_images(&text, &seed);
-    else
-        text_printf(&text, "input %u\n", 1 + draw(&seed, 9));
-    add_dense(&text, &seed);
+    random_network(number, &seed, &text);
     char name[40];
     snprintf(name, sizeof name, "random %u", number);
     if (learning_open(&learning, name, text_of(&text), 0, number % 2 ? "sgd:rate=0.02" : "momentum",
                       4) &&
         learn_alone(&learning))
-        check_ranks(&learning, 2 + (int)draw(&seed, 4), 1e-11);
+        check_ranks(&learning, 2 + (int)random_below(&seed, 4), 1e-11);
     learning_close(&learning);
     text_free(&text);
 }

@@ -1,0 +1,83 @@
+/* random_networks.h: networks that follow from a number, for tests of passes: dense layers, and
+ * images with norms, pools and ways around a block. */
+#ifndef PRONY_TESTS_RANDOM_NETWORKS_H
+#define PRONY_TESTS_RANDOM_NETWORKS_H
+
+#include "base/text.h"
+
+static inline unsigned random_below(unsigned *seed, unsigned below)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (*seed >> 10) % below;
+}
+
+static inline void random_activation(struct text *text, unsigned *seed)
+{
+    static const char *const names[] = {"relu", "tanh", "sigmoid", "gelu", "elu", "softplus"};
+    text_printf(text, "%s\n", names[random_below(seed, 6)]);
+}
+
+/* Layers over images: convolutions, norms, pools, blocks with a way around them. */
+static inline void random_images(struct text *text, unsigned *seed)
+{
+    unsigned channels = 1 + random_below(seed, 3), number = 0;
+    text_printf(text, "input %ux6x6\n", channels);
+    for (unsigned i = 0, n = 1 + random_below(seed, 3); i < n; i++) {
+        const unsigned wide = 2 + random_below(seed, 8);
+        switch (random_below(seed, 4)) {
+        case 0:
+            text_printf(text, "conv %u 3x3 pad=1\n", channels = wide);
+            random_activation(text, seed);
+            break;
+        case 1:
+            text_printf(text, "conv %u 1x1 bias=0\nbatch_norm\n", channels = wide);
+            random_activation(text, seed);
+            text_add(text, "average_pool 3 stride=1 pad=1\n");
+            break;
+        case 2: /* the second of two ways through the block is what came in */
+            text_printf(text, "in%u = conv %u 3x3 pad=1\n", number, channels = wide);
+            text_printf(text, "conv %u 3x3 pad=1 < in%u\n", 2 + random_below(seed, 8), number);
+            random_activation(text, seed);
+            text_printf(text, "out%u = conv %u 1x1\nadd < out%u, in%u\n", number, channels, number,
+                        number);
+            number++;
+            break;
+        default: /* two ways side by side */
+            text_printf(text, "s%u = conv %u 3x3 pad=1\n", number, wide);
+            text_printf(text, "a%u = conv 3 1x1 < s%u\n", number, number);
+            text_printf(text, "conv 4 3x3 pad=1 < s%u\nrelu\nb%u = conv 2 1x1\n", number, number);
+            text_printf(text, "concat < a%u, b%u\n", number, number);
+            channels = 5;
+            number++;
+        }
+    }
+    text_add(text, random_below(seed, 2) ? "max_pool 2\nflatten\n" : "flatten\n");
+}
+
+static inline void random_dense(struct text *text, unsigned *seed)
+{
+    for (unsigned i = 0, n = random_below(seed, 5); i < n; i++) {
+        text_printf(text, "dense %u%s\n", 2 + random_below(seed, 12),
+                    random_below(seed, 3) ? "" : " bias=0");
+        if (random_below(seed, 4))
+            random_activation(text, seed);
+        if (!random_below(seed, 6))
+            text_add(text, "dropout 0.2\n");
+        if (!random_below(seed, 6))
+            text_add(text, "layer_norm\n");
+    }
+    text_add(text, "dense 3\nloss mse\n");
+}
+
+/* The text of one that learns numbers; what the test draws itself it draws from *seed. */
+static inline void random_network(unsigned number, unsigned *seed, struct text *text)
+{
+    *seed = number * 2654435761u + 1;
+    if (random_below(seed, 2))
+        random_images(text, seed);
+    else
+        text_printf(text, "input %u\n", 1 + random_below(seed, 9));
+    random_dense(text, seed);
+}
+
+#endif
