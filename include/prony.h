@@ -44,6 +44,8 @@ struct prony_options {
     int32_t classes;     /* > 0: it learns that many classes; 0: numbers */
     int32_t weight_bits; /* a training gets it used to weights of 8, 4 or 2 bits and activations of
                             8, as prony_quantise makes them; 0: it does not */
+    int recompute; /* not 0: a training keeps fewer activations and computes the others again: the
+                      same results in less memory, and up to a forward pass more of time */
     const char *precision; /* of products: "fp32"; on a GPU "tf32", "bf16", "fp16" */
     /* How it learns, the rows PRONY_LEARNS of prony_settings.def: rate, optimiser, schedule,
      * recipe, loss (of the network's own), and seed: of weights, dropout, split and order of data.

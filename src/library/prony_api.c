@@ -150,6 +150,7 @@ static enum status open_network(struct prony *network, const struct prony_option
         .seed = options->seed,
         .class_count = options->classes,
         .weight_bits = options->weight_bits,
+        .recompute = options->recompute,
     };
     TRY(check_options(options));
     if (text_equal(options->precision, "int8") && !network->network->quantised)

@@ -2,6 +2,8 @@
 #include "train/engine.h"
 
 #include "base/memory.h"
+#include "core/pass/fuse.h"
+#include "core/pass/recompute.h"
 
 #include <string.h>
 
@@ -11,6 +13,32 @@ enum status engine_open(struct engine *engine, const struct backend *backend,
     engine->backend = backend;
     TRY(backend->probe());
     return backend->open(options, &engine->device);
+}
+
+/* The same from a program that keeps fewer activations. */
+static enum status fuse_smaller(const struct engine *engine, const struct program *program,
+                                struct program **out)
+{
+    struct program *smaller;
+    TRY(recompute(program, 0, &smaller));
+    enum status status = fuse(smaller, engine->backend, engine->device, out);
+    program_free(smaller);
+    return status;
+}
+
+enum status engine_fuse(const struct engine *engine, const struct program *program,
+                        struct program **out)
+{
+    struct program *fused;
+    TRY(fuse(program, engine->backend, engine->device, &fused));
+    enum status status = STATUS_OK;
+    if (engine->recompute && !fused->whole) {
+        program_free(fused);
+        status = fuse_smaller(engine, program, &fused);
+    }
+    if (status == STATUS_OK)
+        *out = fused;
+    return status;
 }
 
 enum status engine_check_memory(const struct backend *backend, struct program *const *programs,

@@ -8,11 +8,16 @@ struct engine {
     const struct backend *backend;
     struct device *device;
     struct instance *instance; /* NULL: not attached */
+    bool recompute;            /* trainings keep fewer activations (core/pass/recompute.h) */
 };
 
 /* Opens the device. */
 enum status engine_open(struct engine *engine, const struct backend *backend,
                         const struct device_options *options);
+/* Makes a new program, as this engine runs it; the old one stays. One kernel that runs a whole
+ * program keeps its activations to itself: there nothing is dropped. */
+enum status engine_fuse(const struct engine *engine, const struct program *program,
+                        struct program **out);
 /* Gives the parameters that have no values yet their first ones, and copies all to the device,
  * unless they are there. What a program declares afterwards would not be: detach first. */
 enum status engine_attach(struct engine *engine, struct params *params);

@@ -2,7 +2,6 @@
 #include "train/lap.h"
 
 #include "base/memory.h"
-#include "core/pass/fuse.h"
 #include "core/pass/split_data.h"
 #include "train/workers/average.h"
 #include "train/workers/lap_split.h"
@@ -17,7 +16,7 @@ static enum status fuse_step(struct recipe_step *step, const struct engine *engi
 {
     for (int32_t turn = 0; turn < step->count; turn++) {
         struct program *fused;
-        TRY(fuse(step->programs[turn], engine->backend, engine->device, &fused));
+        TRY(engine_fuse(engine, step->programs[turn], &fused));
         replace(&step->programs[turn], fused);
     }
     return STATUS_OK;

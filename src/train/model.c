@@ -94,6 +94,7 @@ enum status model_open(struct model *model, const struct network *network,
     TRY(network_rate(network, model->optimiser, &params->control.rate));
     if (options->rate > 0)
         params->control.rate = options->rate;
+    model->engine.recompute = options->recompute;
     return engine_open(&model->engine, backend, device);
 }
 

@@ -52,6 +52,7 @@ struct model_options {
     uint64_t seed;
     int32_t class_count; /* > 0: it learns classes, whose names are 0, 1, 2 … */
     int32_t weight_bits; /* as struct model has it */
+    bool recompute;      /* its trainings keep fewer activations, and compute the others again */
 };
 
 /* Opens the device, declares what predicting needs and fills it by the seed. A zeroed *model is

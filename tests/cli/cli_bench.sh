@@ -142,6 +142,13 @@ report says_that_it_was_stopped $? "$(cat "$folder/stopped.txt")"
 grep -q '"kind":"machine"' "$folder/stopped.jsonl"
 report keeps_what_it_had $? "$(cat "$folder/stopped.txt")"
 
+# Activations that are computed again: an axis, both ways in turns, and both right.
+found=$("$prony" bench examples/transformer.net --phase training --batch 8 --backend simd --recompute off,on \
+    --format json --seconds 0.2 2>&1)
+[ "$(echo "$found" | grep -c '"verdict":"right"')" -eq 2 ] &&
+    [ "$(echo "$found" | grep -c '"recompute":"on"')" -eq 1 ]
+report recomputes_in_turns $? "$found"
+
 # So it does with queries: whoever has answered its own is done, whatever becomes of the next.
 "$prony" bench small --phase inference --scenario single-stream --backend ref,simd --fusion on,off \
     --isa scalar,avx2,avx512 --seconds 1 --out "$folder/queries.jsonl" >"$folder/queries.txt" 2>&1 &

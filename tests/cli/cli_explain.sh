@@ -58,6 +58,16 @@ case $found in
 *) echo "skip $suite.says_when_one_launch_does: the plugin is not in this build" ;;
 esac
 
+# Activations that are computed again: what that saves and costs, and which ops they are.
+explains says_what_recompute_saves 'beside the parameters, for 1' resnet18 --phase training --recompute
+explains says_it_with_a_backend 'beside the parameters, for 1' \
+    resnet18 --phase training --backend ref --recompute
+explains marks_what_runs_again '"made_by":"recompute"' resnet18 --phase training --recompute --json
+explains says_it_in_json '"without_recompute":{"bytes":' resnet18 --phase training --recompute --json
+explains says_what_recompute_cannot_save 'recompute: nothing to win' mlp:4-1 --phase training --recompute
+explains recomputes_in_training_alone 'found --phase inference, expected training' resnet18 --recompute
+explains recomputes_in_stages 'pipeline of 2 stages' resnet18 --workers 2 --recompute
+
 # A network whose parameters would not fit is explained all the same: none of them is allocated.
 found=$(ulimit -v 400000 && "$prony" explain wide --phase training --batch 64 --backend ref 2>&1)
 holds allocates_no_parameter "$found" "param 805 MB"

@@ -13,6 +13,17 @@ expect last_line_is_the_result 0 . sh -c "'$prony' train small iris | tail -n 1 
 expect helps_with_a_command 0 'samples per update (8)' "$prony" help train
 expect help_says_the_defaults 0 'samples per update (8)' "$prony" train --help
 
+# What is computed again is the same, so that the saved networks are, byte for byte.
+{
+    echo 'input 64'
+    for layer in 1 2 3 4 5 6 7 8; do printf 'dense 48\nlayer_norm\ntanh\ndropout 0.1\n'; done
+    printf 'dense 10\nloss cross_entropy\n'
+} >deep.net
+expect trains_with_all_activations 0 '^test accuracy' "$prony" train deep.net digits --epochs 2 --batch 64 --out kept
+expect trains_with_few_activations 0 '^test accuracy' \
+    "$prony" train deep.net digits --epochs 2 --batch 64 --recompute --out again
+if cmp -s kept again; then ok recompute_changes_nothing; else fail recompute_changes_nothing "files differ"; fi
+
 # An ONNX file has its own weights, and takes the names of its classes from the data.
 "$prony" train mlp:4-16-16-3 iris --out flowers >/dev/null
 if "$prony" export mlp:4-16-16-3 flowers --out flowers.onnx >/dev/null 2>&1; then # there is protobuf-c

@@ -28,6 +28,7 @@ static const struct {
     {"scenario", "iterate", "offline"},
     {"isa", "avx2", "avx512"},
     {"fusion", "on", "off"},
+    {"recompute", "on", "off"},
     {"pages", "4k", "2m"},
     {"server", "box", "far"},
     {"software", "0.1.0", "0.2.0"},

@@ -9,7 +9,8 @@ import torch
 class Options(ctypes.Structure):
     """struct prony_options"""
     _fields_ = [("backend", ctypes.c_char_p), ("threads", ctypes.c_int32),
-                ("classes", ctypes.c_int32), ("weight_bits", ctypes.c_int32), ("precision", ctypes.c_char_p),
+                ("classes", ctypes.c_int32), ("weight_bits", ctypes.c_int32),
+                ("recompute", ctypes.c_int), ("precision", ctypes.c_char_p),
                 # the rows PRONY_LEARNS of prony_settings.def, in their order
                 ("rate", ctypes.c_double), ("optimiser", ctypes.c_char_p),
                 ("schedule", ctypes.c_char_p), ("recipe", ctypes.c_char_p),

@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "core/comm.h"
-#include "core/pass/fuse.h"
 #include "core/pass/split_data.h"
 #include "rig.h"
+#include "train/engine.h"
 #include "train/recipe.h"
 
 #include <math.h>
@@ -29,6 +29,8 @@ struct pupil {
     struct comm *comm; /* NULL: alone */
     bool queued;       /* it communicates beside the computation */
     bool split;        /* its programs are a rank's, also where it is the only one */
+    bool recompute;    /* its programs drop activations and compute them again */
+    uint64_t bytes;    /* of activations of its programs */
     struct params params;
     enum status status;
     char message[500];
@@ -115,6 +117,8 @@ static inline enum status pupil_compile(struct pupil *pupil, const struct networ
                                             .use = USE_TRAINING,
                                             .classes = lesson->classes,
                                             .optimiser = lesson->optimiser};
+    const struct engine engine = {
+        .backend = backend, .device = device, .recompute = pupil->recompute};
     const struct data_share share = {.samples = (int32_t)(to - from),
                                      .of = lesson->batch,
                                      .bucket_bytes = 3000,
@@ -127,9 +131,10 @@ static inline enum status pupil_compile(struct pupil *pupil, const struct networ
             program_free(step->programs[p]);
             step->programs[p] = made;
         }
-        TRY(fuse(step->programs[p], backend, device, &made));
+        TRY(engine_fuse(&engine, step->programs[p], &made));
         program_free(step->programs[p]);
         step->programs[p] = made;
+        pupil->bytes += made->role_bytes[ROLE_ACTIVATION];
     }
     return network_rate(network, lesson->optimiser, &pupil->params.control.rate);
 }

@@ -71,6 +71,7 @@ static bool learn_by_threads(int ranks, bool queued, const struct pupil *as, dou
         pupils[rank] = *as;
         pupils[rank].comm = ends[rank];
         pupils[rank].queued = queued;
+        pupils[rank].recompute = rank % 2; /* which changes no bit */
         pthread_create(&threads[rank], NULL, learn, &pupils[rank]);
     }
     for (int rank = 0; rank < ranks; rank++)

@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "bench/check/outcome.h"
 #include "bench/job/describe.h"
-#include "core/pass/fuse.h"
+#include "core/pass/recompute.h"
 #include "record/stats.h"
 #include "train/engine.h"
 
@@ -25,7 +25,7 @@ struct job_network {
     struct network_options options;
     struct device *device;
     struct instance *instance;
-    struct recipe_step fused; /* or empty */
+    struct recipe_step made; /* of the task's programs by passes; or empty */
     struct plan *plans[RECIPE_TURNS];
     struct plan *watched[RECIPE_TURNS]; /* prepared to be observed, or NULL */
     void *luck[LUCKS]; /* memory that is in the way of the rest, and otherwise not used */
@@ -53,10 +53,10 @@ static enum status network_output(struct job_network *network, const struct prog
     return STATUS_OK;
 }
 
-/* What the job runs: the task's programs, or what fusion made of them. */
+/* What the job runs: the task's programs, or what passes made of them. */
 static const struct recipe_step *network_step(const struct job_network *network)
 {
-    return network->fused.count ? &network->fused : &network->task->step;
+    return network->made.count ? &network->made : &network->task->step;
 }
 
 /* Where iterations are timed on a GPU that has the samples, large outputs stay there too, as a
@@ -137,6 +137,21 @@ static void network_detach(struct job_network *network)
     network->instance = NULL;
 }
 
+/* What the job's passes make of one of the task's programs. */
+static enum status network_make(struct job_network *network, int32_t p)
+{
+    const struct network_options *options = &network->options;
+    const struct program *program = network->task->step.programs[p];
+    struct program **made = &network->made.programs[p];
+    const struct engine engine = {
+        .backend = options->backend, .device = network->device, .recompute = options->recompute};
+    if (!options->fusion && !options->recompute)
+        return STATUS_OK;
+    TRY(options->fusion ? engine_fuse(&engine, program, made) : recompute(program, 0, made));
+    network->made.count++;
+    return STATUS_OK;
+}
+
 static enum status network_prepare(struct job *job)
 {
     struct job_network *network = (struct job_network *)job;
@@ -147,10 +162,8 @@ static enum status network_prepare(struct job *job)
         FAIL(STATUS_UNSUPPORTED, "chained needs questions of real numbers, not of whole ones");
     TRY(backend->probe());
     TRY(backend->open(&network->options.device, &network->device));
-    for (int32_t p = 0; network->options.fusion && p < step->count; p++) {
-        TRY(fuse(step->programs[p], backend, network->device, &network->fused.programs[p]));
-        network->fused.count++;
-    }
+    for (int32_t p = 0; p < step->count; p++)
+        TRY(network_make(network, p));
     TRY(engine_check_memory(backend, network_step(network)->programs, step->count,
                             &network->task->params, network->task->data.blocks[ROLE_PARAM].bytes));
     TRY(samples_open(&network->samples, network->task, network->options.place));
@@ -507,7 +520,7 @@ static void network_close(struct job *job)
     network_detach(network);
     if (network->device)
         backend->close(network->device);
-    recipe_free(&network->fused);
+    recipe_free(&network->made);
     samples_close(&network->samples);
     network_free_luck(network);
     arena_free(&network->arena);

@@ -10,6 +10,7 @@ struct network_options {
     const struct backend *backend;
     struct device_options device;
     bool fusion;
+    bool recompute; /* a training drops activations and computes them again */
     enum samples_place place;
     enum ingestion ingestion;
     enum answering answering;

@@ -77,6 +77,7 @@ static enum status workers_prepare(struct job *job)
     if (traits.stages > 1)
         FAIL(STATUS_UNSUPPORTED, "%s is trained in stages: --workers needs a training of one",
              task->network->name);
+    workers->engine.recompute = workers->options.recompute;
     TRY(engine_open(&workers->engine, workers->options.backend, &workers->options.device));
     TRY(take_data(workers));
     TRY(lap_compile(&workers->lap, &workers->engine, task->network, &workers->task->params,

@@ -48,7 +48,7 @@ struct peer_axis {
     char value[32];
 };
 
-enum { PEER_CHECKS = 2, PEER_AXES = 6 };
+enum { PEER_CHECKS = 2, PEER_AXES = 7 };
 struct peer_work {
     const char *path;                 /* the executable */
     int64_t workers;                  /* processes that it is told to be, unless one */

@@ -67,6 +67,7 @@ static enum status read_options(const struct peer_session *session, const struct
                    .precision = json_text(request, "precision", "fp32"),
                    .small_pages = strcmp(json_text(asked, "pages", ""), "4k") == 0},
         .fusion = strcmp(json_text(asked, "fusion", ""), "off") != 0,
+        .recompute = strcmp(json_text(asked, "recompute", ""), "on") == 0,
         .answering = scenario_answering(json_text(request, "scenario", "iterate"))};
     if (isa[0] && !isa_parse(isa, &out->device.isa))
         FAIL(STATUS_UNSUPPORTED, "there is no isa \"%s\"", isa);
@@ -117,6 +118,7 @@ static enum status answer_axes(struct peer_session *session, const struct json *
                 {"parallelism", json_text(asked, "parallelism", "")}, /* or it was refused */
                 {"isa", device->isa ? device->isa : json_text(asked, "isa", "")},
                 {"fusion", options->fusion ? "on" : "off"},
+                {"recompute", options->recompute ? "on" : "off"},
                 {"pages", device->pages ? device->pages : json_text(asked, "pages", "")},
                 {"precision", options->device.precision}};
     json_key(out, "axes");

@@ -79,7 +79,8 @@ static int add_axis(const struct point *point, enum axis_index which, struct pee
 
 void task_peer_axes(const struct point *point, struct peer_axis out[PEER_AXES])
 {
-    static const enum axis_index ours[] = {AXIS_isa, AXIS_fusion, AXIS_pages, AXIS_precision},
+    static const enum axis_index ours[] = {AXIS_isa, AXIS_fusion, AXIS_pages, AXIS_precision,
+                                           AXIS_recompute},
                                  shared[] = {AXIS_workers, AXIS_parallelism};
     int count = 0;
     for (size_t i = 0; point->fusion[0] && i < sizeof ours / sizeof *ours; i++)

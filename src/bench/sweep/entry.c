@@ -142,6 +142,8 @@ static enum status check_target(const struct point *point)
         FAIL(STATUS_UNSUPPORTED, "--until needs --phase training");
     if (point_is(point, CHOICE_fusion_off) || point_is(point, CHOICE_caches_cold))
         FAIL(STATUS_UNSUPPORTED, "--until needs --fusion on and --caches warm");
+    if (point_is(point, CHOICE_recompute_on))
+        FAIL(STATUS_UNSUPPORTED, "--until needs --recompute off");
     return STATUS_OK;
 }
 

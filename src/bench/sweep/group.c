@@ -78,6 +78,7 @@ static enum status group_open_network(struct group *group, struct contender *con
 {
     const struct point *point = &contender->record.point;
     struct network_options options = {.fusion = point_is(point, CHOICE_fusion_on),
+                                      .recompute = point_is(point, CHOICE_recompute_on),
                                       .answering = scenario_answering(point->scenario),
                                       .chained = scenario_chains(point->scenario)};
 

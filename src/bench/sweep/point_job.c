@@ -9,7 +9,8 @@ static enum status open_job(const struct registry *registry, const struct point 
                             struct point_job *out)
 {
     const struct bench bench = {.registry = registry};
-    struct network_options options = {.fusion = point_is(point, CHOICE_fusion_on)};
+    struct network_options options = {.fusion = point_is(point, CHOICE_fusion_on),
+                                      .recompute = point_is(point, CHOICE_recompute_on)};
     TRY(entry_check(&bench, point));
     TRY(entry_device(&bench, point, &options.backend, &options.device));
     TRY(entry_samples(point, &options));

@@ -16,8 +16,9 @@
 enum { WORKERS_MOST = 256 };
 
 static const enum axis_index interleaved[] = {
-    AXIS_framework, AXIS_backend,   AXIS_threads, AXIS_affinity, AXIS_isa,         AXIS_fusion,
-    AXIS_data,      AXIS_ingestion, AXIS_through, AXIS_workers,  AXIS_parallelism, AXIS_scaling};
+    AXIS_framework,   AXIS_backend, AXIS_threads,   AXIS_affinity, AXIS_isa,
+    AXIS_fusion,      AXIS_data,    AXIS_ingestion, AXIS_through,  AXIS_workers,
+    AXIS_parallelism, AXIS_scaling, AXIS_recompute};
 
 static bool sweep_interleaves(int axis)
 {
@@ -199,6 +200,8 @@ static enum status walk_settle(struct walk *walk, struct point *point)
     point_settle(point);
     if (point_is(point, CHOICE_through_engine))
         TRY(point_set(point, &axes[AXIS_through], ""));
+    if (point_is(point, CHOICE_recompute_off))
+        TRY(point_set(point, &axes[AXIS_recompute], ""));
     return point_set(point, &axes[AXIS_framework], name);
 }
 

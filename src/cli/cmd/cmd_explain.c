@@ -5,8 +5,9 @@
 #include "cli/commands.h"
 #include "cli/explain/explain_split.h"
 #include "cli/explain/explained.h"
-#include "core/pass/fuse.h"
+#include "core/pass/recompute.h"
 #include "estimate/calibration_kept.h"
+#include "train/engine.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,7 @@ struct explain_flags {
     const char *phase, *backend, *unit, *precision, *scenario, *loss, *optimiser, *recipe, *shape;
     int64_t batch, classes;
     struct split_flags split;
-    bool json, no_fusion;
+    bool json, no_fusion, recompute;
 };
 
 struct part_total explained_total(const struct explained *explained, enum part part)
@@ -58,6 +59,28 @@ uint64_t explained_bytes(const struct explained *explained, enum role role)
     return asked ? explained->explanation.role_bytes[role] : explained->program->role_bytes[role];
 }
 
+struct need explained_need(const struct explained *explained)
+{
+    struct need need = {0};
+    for (int role = 0; role < ROLE_COUNT; role++)
+        if (!role_is_kept((enum role)role))
+            need.bytes += explained_bytes(explained, (enum role)role);
+    for (int part = 0; part < PART_COUNT; part++)
+        need.flop += explained_total(explained, (enum part)part).flop;
+    return need;
+}
+
+enum status explained_smaller(const struct explained *explained, struct program **program)
+{
+    struct program *smaller;
+    if (!explained->recompute)
+        return STATUS_OK;
+    TRY(recompute(*program, 0, &smaller));
+    program_free(*program);
+    *program = smaller;
+    return STATUS_OK;
+}
+
 /* What was prepared for one of the programs. */
 static void explained_release(struct explained *explained)
 {
@@ -65,8 +88,10 @@ static void explained_release(struct explained *explained)
         explained->backend->release(explained->plan);
     if (explained->instance)
         explained->backend->detach(explained->instance);
+    program_free(explained->made);
     explained->plan = NULL;
     explained->instance = NULL;
+    explained->made = NULL;
 }
 
 static void explained_close(struct explained *explained)
@@ -124,6 +149,12 @@ static enum status compile(struct explained *explained, const struct explain_fla
     explained->params.bare = true;
     explained->phase = flags->phase;
     explained->options = options;
+    explained->recompute = flags->recompute;
+    if (flags->recompute && options.use != USE_TRAINING)
+        FAIL(STATUS_INPUT,
+             "--recompute drops what a backward pass reads: found --phase %s, "
+             "expected training",
+             flags->phase);
     TRY(recipe_compile_stages(explained->network, &explained->params, &options, &explained->step));
     explained->program = explained->step.programs[0];
     return STATUS_OK;
@@ -158,17 +189,26 @@ static enum status open_backend(const struct cli *cli, const struct explain_flag
     return STATUS_OK;
 }
 
+/* The program as it is run: what passes make of the step's. */
+static enum status make(struct explained *explained, const struct program *program, bool smaller,
+                        bool fusion)
+{
+    const struct engine engine = {
+        .backend = explained->backend, .device = explained->device, .recompute = smaller};
+    if (explained->backend && fusion)
+        return engine_fuse(&engine, program, &explained->made);
+    return smaller ? recompute(program, 0, &explained->made) : STATUS_OK;
+}
+
 /* Prepares one program, dry, so that the backend says what it would run. */
-static enum status ask_backend(struct explained *explained, int32_t turn, bool fusion)
+static enum status ask_backend(struct explained *explained, int32_t turn, bool smaller, bool fusion)
 {
     const struct backend *backend = explained->backend;
     explained_release(explained);
-    if (fusion) {
-        struct program *fused;
-        TRY(fuse(explained->program, backend, explained->device, &fused));
-        program_free(explained->program);
-        explained->program = explained->step.programs[turn] = fused;
-    }
+    TRY(make(explained, explained->step.programs[turn], smaller, fusion));
+    explained->program = explained->made ? explained->made : explained->step.programs[turn];
+    if (!backend)
+        return STATUS_OK;
     TRY(backend->attach(explained->device, &explained->params, &explained->instance));
     TRY(backend->prepare(explained->instance, explained->program,
                          &(struct plan_options){.dry = true, .answering = explained->answering},
@@ -183,9 +223,11 @@ static enum status show(struct explained *explained, bool as_json, bool fusion, 
     if (as_json)
         explained_begin_json(explained, &json, out);
     for (int32_t turn = 0; turn < explained->step.count; turn++) {
-        explained->program = explained->step.programs[turn];
-        if (explained->backend)
-            TRY(ask_backend(explained, turn, fusion));
+        if (explained->recompute) {
+            TRY(ask_backend(explained, turn, false, fusion));
+            explained->without = explained_need(explained);
+        }
+        TRY(ask_backend(explained, turn, explained->recompute, fusion));
         if (as_json)
             explained_program_json(explained, &json);
         else
@@ -303,6 +345,7 @@ static const struct arg rows[] = {
      "(iterate)"},
     {ARG_NAMED("no-fusion", struct explain_flags, no_fusion), NULL,
      "the program before ops are merged"},
+    {AT(recompute), NULL, "a training that keeps fewer activations and computes the others again"},
     {ARG_NAMED("workers", struct explain_flags, split.workers), "N",
      "show how N workers share out a training", ARG_FROM(1, 1024)},
     {ARG_NAMED("parallelism", struct explain_flags, split.parallelism), "NAME",
@@ -328,8 +371,9 @@ const struct command cmd_explain = {
                          "  prony explain large --batch 3 --phase training --backend ref\n"
                          "  prony explain mlp:784-100-10 --json\n"
                          "  prony explain resnet18 --workers 4 --parallelism pipeline\n",
-             .often = "batch phase classes optimiser backend unit precision no-fusion workers "
-                      "parallelism micro-batches json",
+             .often =
+                 "batch phase classes optimiser backend unit precision no-fusion recompute workers "
+                 "parallelism micro-batches json",
              .lists = {{rows, 0}},
              .least = 1,
              .most = 1},

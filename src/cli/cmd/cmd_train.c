@@ -505,6 +505,7 @@ static enum status run_train(struct cli *cli, void *given)
     TRY(cli_shape(cli, flags->shape));
     flags->network = cli->found.positional[0];
     flags->data = cli->found.positional[1];
+    flags->options.recompute = flags->recompute;
     flags->data_options.numbers = flags->numbers;
     flags->data_options.classes = flags->classes;
     flags->data_options.drop_rows = flags->drop_rows;
@@ -545,6 +546,8 @@ static const struct arg rows[] = {
     {CLI_UNIT(struct train_flags)},
     {CLI_THREADS(struct train_flags)},
     {CLI_PRECISION(struct train_flags)},
+    {AT(recompute), NULL,
+     "keep fewer activations and compute the others again: less memory, the same results"},
     {AT(workers), "N", "train by N processes here (1; under mpirun its ranks)", ARG_FROM(1, 256)},
     {AT(parallelism), "NAME",
      "data: a part of each batch for every worker; model: a part of each layer; pipeline: some of "

@@ -47,6 +47,8 @@ static enum status make_view(struct data_view *view, struct explained *explained
         struct program *own = NULL;
         status = split_data(step.programs[i], &share, &own);
         if (status == STATUS_OK)
+            status = explained_smaller(explained, &own);
+        if (status == STATUS_OK)
             count_program(view, own);
         program_free(own);
     }

@@ -117,6 +117,13 @@ static void write_memory(struct json_writer *json, const struct explained *expla
     json_end(json);
     json_put_uint(json, "activation_peak", program->role_bytes[ROLE_ACTIVATION]);
     json_put_uint(json, "activation_unshared", program->activation_bytes_unshared);
+    if (explained->recompute) {
+        json_key(json, "without_recompute");
+        json_object(json);
+        json_put_uint(json, "bytes", explained->without.bytes);
+        json_put_uint(json, "flop", explained->without.flop);
+        json_end(json);
+    }
 }
 
 static void write_tensors(struct json_writer *json, const struct program *program)

@@ -226,11 +226,16 @@ enum status explain_model(struct explained *explained, const struct split_flags 
              explained->network->name, explained->step.count);
     view.flop = flop_of(explained->program);
     TRY(split_model(explained->program, &explained->params, &options, &view.split));
-    count_ranks(&view);
-    if (as_json)
-        print_json(&view, out);
-    else
-        print_text(&view, out);
+    enum status status = STATUS_OK;
+    for (int32_t r = 0; r < view.workers && status == STATUS_OK; r++)
+        status = explained_smaller(explained, &view.split.ranks[r].program);
+    if (status == STATUS_OK) {
+        count_ranks(&view);
+        if (as_json)
+            print_json(&view, out);
+        else
+            print_text(&view, out);
+    }
     split_ranks_free(&view.split);
-    return text_done(out);
+    return status == STATUS_OK ? text_done(out) : status;
 }

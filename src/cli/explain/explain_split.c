@@ -113,6 +113,8 @@ static enum status make_view(struct split_view *view, struct explained *explaine
     enum status status = split_pipeline(program, &explained->params, &pipeline, &view->split);
     program_free(program);
     TRY(status);
+    for (int32_t r = 0; r < view->workers; r++)
+        TRY(explained_smaller(explained, &view->split.ranks[r].program));
     return count_ranks(view, &view->split.arena);
 }
 

@@ -219,6 +219,30 @@ static void print_memory(const struct explained *explained, struct text *out)
     text_free(&line);
 }
 
+/* What it takes beside the parameters, and computes, instead of what it would. */
+static void print_recompute(const struct explained *explained, struct text *out)
+{
+    const struct need without = explained->without, now = explained_need(explained);
+    struct text line = {0};
+    if (!explained->recompute)
+        return;
+    if (now.bytes >= without.bytes) {
+        text_add(&line, "nothing to win: what is kept takes no less");
+    } else {
+        text_add_size(&line, (double)now.bytes);
+        text_add(&line, " instead of ");
+        text_add_size(&line, (double)without.bytes);
+        text_add(&line, " beside the parameters, for ");
+        show_flop(&line, (double)(now.flop - without.flop));
+        text_add(&line, " more (");
+        show_share(&line, 100 * (double)(now.flop - without.flop) / (double)without.flop);
+        text_add(&line, ")");
+    }
+    print_sentence(out, "recompute: ", text_of(&line));
+    out->failed |= line.failed;
+    text_free(&line);
+}
+
 /* What this machine's ceilings make of an op, or its FLOP where they are not known. */
 static struct top_cost cost_of(const struct explained *explained, int32_t o)
 {
@@ -289,5 +313,6 @@ void explained_text(const struct explained *explained, struct text *out)
                     program->portions, program->batch);
     print_reasons(explained, out);
     print_memory(explained, out);
+    print_recompute(explained, out);
     print_costs(explained, out);
 }

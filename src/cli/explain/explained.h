@@ -10,12 +10,18 @@
 #include "record/point.h"
 #include "train/recipe.h"
 
+/* What a step of a program takes beside the parameters, and computes. */
+struct need {
+    uint64_t bytes, flop;
+};
+
 struct explained {
     struct arena arena;
     struct network *network;
     struct params params; /* bare */
     struct recipe_step step;
-    struct program *program; /* the one of the step that is shown */
+    const struct program *program; /* the one that is shown: of the step, or … */
+    struct program *made;          /* … made of it by passes; or NULL */
     const char *phase;
     struct compile_options options;
     enum answering answering;      /* how the backend is asked */
@@ -27,6 +33,8 @@ struct explained {
     struct plan *plan; /* dry */
     struct explanation explanation;
     double flop_per_s, read_per_s; /* this machine's ceilings; 0: they were not measured */
+    bool recompute;                /* trainings keep fewer activations … */
+    struct need without;           /* … and what this one would need if it kept all */
 };
 
 /* Sums over the ops of one part. */
@@ -51,6 +59,10 @@ bool explained_together(const struct explained *explained);
 
 /* Bytes of one role: as the backend says, or as the program has it. */
 uint64_t explained_bytes(const struct explained *explained, enum role role);
+
+struct need explained_need(const struct explained *explained);
+/* The same rank's program with fewer activations kept, in its place, where that is asked for. */
+enum status explained_smaller(const struct explained *explained, struct program **program);
 
 void explained_text(const struct explained *explained, struct text *out);
 /* One line of JSON: begin, each program of the step, end. */

@@ -27,8 +27,9 @@ struct bench_seen {
 static const char *shown_value(const struct point *point, int axis, char number[POINT_NUMBER])
 {
     const char *value = point_get(point, &axes[axis], number);
-    bool engine = axis == AXIS_through && !value[0] && point_applies(point, &axes[axis]);
-    return engine ? "engine" : value;
+    if (value[0] || !point_applies(point, &axes[axis]))
+        return value;
+    return axis == AXIS_through ? "engine" : axis == AXIS_recompute ? "off" : value;
 }
 
 /* How wide the column of an axis will be. `opposed`: it also has what is compared with. */

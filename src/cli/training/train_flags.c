@@ -146,6 +146,7 @@ static void add_how(const struct train_flags *flags, struct text *out)
     add_flag(out, "precision", options->weight_bits ? "int8" : options->precision);
     if (options->weight_bits && options->weight_bits != 8)
         text_printf(out, " --weight-bits %d", options->weight_bits);
+    text_add(out, options->recompute ? " --recompute" : "");
 }
 
 void train_flags_resume(const struct train_flags *flags, struct text *out)

@@ -13,7 +13,7 @@ struct train_flags {
     struct prony_data_options data_options;
     double memory;
     const char *until, *out, *curve, *store, *unit, *shape;
-    bool numbers, classes, drop_rows, sync_norm;
+    bool numbers, classes, drop_rows, sync_norm, recompute;
     int32_t workers;
     const char *parallelism, *pipeline;
     int64_t micro_batches;

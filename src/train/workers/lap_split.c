@@ -86,8 +86,9 @@ static enum status prepare_leg(struct lap *lap, struct leg *leg, const struct pa
 
 enum status lap_split_prepare(struct lap *lap, const struct params *params)
 {
-    lap->split_engine =
-        (struct engine){.backend = lap->engine->backend, .device = lap->engine->device};
+    lap->split_engine = (struct engine){.backend = lap->engine->backend,
+                                        .device = lap->engine->device,
+                                        .recompute = lap->engine->recompute};
     for (int i = 0; i < LAP_LEGS; i++) {
         struct leg *leg = &lap->legs[i];
         if (!leg->step.count)

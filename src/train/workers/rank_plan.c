@@ -2,7 +2,6 @@
 #include "train/workers/rank_plan.h"
 
 #include "core/comm.h"
-#include "core/pass/fuse.h"
 
 #include <assert.h>
 
@@ -14,7 +13,7 @@ static enum status prepare(struct rank_plan *rank, const struct params *whole,
         TRY(split_rank_fill(rank->own, whole, whole->control.seed));
     else if (!engine->instance)
         split_rank_take(rank->own, whole);
-    TRY(fuse(rank->own->program, engine->backend, engine->device, &rank->program));
+    TRY(engine_fuse(engine, rank->own->program, &rank->program));
     TRY(engine_check_memory(engine->backend, &rank->program, 1, &rank->own->params, 0));
     TRY(engine_attach(engine, &rank->own->params));
     return engine->backend->prepare(engine->instance, rank->program, options, &rank->plan);

@@ -22,11 +22,12 @@ const HELD = [
   "caches",
   "through",
   "fusion",
+  "recompute",
   "pages",
   "isa",
 ];
 // Axes that tell one framework's results apart only: those of others do not say.
-const OWN_WAYS = ["unit_name", "affinity", "caches", "through", "fusion", "pages", "isa", "optimiser"];
+const OWN_WAYS = ["unit_name", "affinity", "caches", "through", "fusion", "recompute", "pages", "isa", "optimiser"];
 
 const X = ["batch", "threads", "framework", "model"]; // the first with several values is x
 
