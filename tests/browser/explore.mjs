@@ -4,7 +4,6 @@
 
 import assert from "node:assert/strict";
 import { askSql, changedTo, rowsOf, saved, settled } from "./guide.mjs";
-import { assertSound } from "./looks.mjs";
 
 const PLAIN = "threads=1&workers=1&server=box";
 const BY_BATCH = `/?y=throughput&x=batch&group=framework,backend&log=xy&phase=training&${PLAIN}`;
@@ -246,14 +245,5 @@ export const exploreTests = {
     await changedTo(page, "model=large");
     assert.match(page.url(), /server=box/);
     assert.match(await page.textContent("h1"), /^Speed-up over threads: large, /);
-  },
-
-  async explore_compare_and_scaling_look_sound({ open, picture }) {
-    for (const [name, path] of Object.entries({
-      explore: "/?view=explorer",
-      compare: "/?view=compare",
-      scaling: "/?view=scaling",
-    }))
-      await assertSound(open, path, { look: (page, look) => picture(page, `${name}-${look}`) });
   },
 };

@@ -3,18 +3,17 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { complaints, openPage, shown, startGuide, stopGuide } from "./guide.mjs";
-
-const forget = (pattern) =>
-  complaints.splice(0, complaints.length, ...complaints.filter((text) => !pattern.test(text)));
+import { openPage, shown, startGuide, stopGuide, withClipboard } from "./guide.mjs";
 
 export const frameTests = {
   async the_link_to_a_view_is_copied({ open }) {
     const page = await open("/?view=machines");
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-    await page.click("#copy-link");
-    await page.waitForSelector('#copy-link:has-text("Copied")');
-    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), page.url());
+    await withClipboard(async () => {
+      await page.click("#copy-link");
+      await page.waitForSelector('#copy-link:has-text("Copied")');
+      assert.equal(await page.evaluate(() => navigator.clipboard.readText()), page.url());
+    });
     await page.waitForSelector('#copy-link:has-text("Copy link")');
   },
 
@@ -30,7 +29,9 @@ export const frameTests = {
   async a_stopped_server_is_said_and_found_again({ browser, prony, store }) {
     const first = startGuide(prony, store);
     const address = await first.address;
-    const page = await openPage(browser, address, "/?view=networks");
+    const page = await openPage(browser, address, "/?view=networks", {
+      bears: /ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/,
+    });
     await stopGuide(first.guide);
     await page.waitForSelector("#gone:not([hidden])", { timeout: 15000 });
     assert.match(await page.textContent("#gone"), /The server has stopped.*prony guide --store/s);
@@ -44,7 +45,6 @@ export const frameTests = {
     assert.ok(await page.isHidden("#gone"));
     await stopGuide(again);
     await page.context().close();
-    forget(/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/);
   },
 
   async shapes_stand_where_a_slow_view_will_be({ open }) {

@@ -5,10 +5,17 @@ import { readFileSync } from "node:fs";
 
 import { watchCanvas } from "./looks.mjs";
 
+const guides = new Set(); // that run
+process.on("exit", () => {
+  for (const guide of guides) guide.kill("SIGKILL");
+});
+
 export function startGuide(prony, store) {
   const guide = spawn(prony, ["guide", "--port", "0", "--store", store], {
     stdio: ["ignore", "pipe", "inherit"],
   });
+  guides.add(guide);
+  guide.once("exit", () => guides.delete(guide));
   const address = new Promise((resolve, reject) => {
     let said = "";
     guide.stdout.on("data", (piece) => {
@@ -44,18 +51,21 @@ export function askSql(store, query) {
 
 export const complaints = []; // console errors and requests to elsewhere, of all pages
 
-export async function openPage(browser, address, path, options = {}) {
+// `bears`: what this page may complain of. Charts stand still at once: readers can ask for that.
+export async function openPage(browser, address, path, { bears = /^$/, ...options } = {}) {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 860 },
     locale: "en-GB",
     timezoneId: "UTC",
     acceptDownloads: true,
+    reducedMotion: "reduce",
     ...options,
   });
   await context.addInitScript(watchCanvas);
   const page = await context.newPage();
   page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) complaints.push(`${path}: ${message.text()}`);
+    if (["error", "warning"].includes(message.type()) && !bears.test(message.text()))
+      complaints.push(`${path}: ${message.text()}`);
   });
   page.on("pageerror", (error) => complaints.push(`${path}: ${error.message}`));
   page.on("request", (request) => {
@@ -69,7 +79,22 @@ export async function openPage(browser, address, path, options = {}) {
 }
 
 export const shown = (page) => page.waitForSelector('main[aria-busy="false"] h1, main[aria-busy="false"] h2');
-export const settled = (page) => page.waitForTimeout(600); // the chart's short animation
+export const settled = (page) =>
+  page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+
+// Another address in the same page: less work than a page of its own.
+export async function visit(page, path) {
+  await page.goto(new URL(path, page.url()).href);
+  await shown(page);
+}
+
+// The clipboard is one for all pages: who uses it waits for who does.
+let clipboard = Promise.resolve();
+export function withClipboard(act) {
+  const mine = clipboard.then(act);
+  clipboard = mine.catch(() => {});
+  return mine;
+}
 export const rowsOf = (page, table = "table") =>
   page.$$eval(`#${table} tbody tr`, (rows) =>
     rows.map((row) => [...row.cells].map((cell) => cell.textContent)),

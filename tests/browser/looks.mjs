@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { settled } from "./guide.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -161,12 +162,15 @@ function faintInCharts() {
   return [...found];
 }
 
+const WCAG = { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] };
+const CONTRAST = { type: "rule", values: ["color-contrast"] };
+
 // What axe-core finds against WCAG 2 at level AA: contrast, names, roles, order of headings.
-async function axeTroubles(page) {
-  await page.evaluate(axe);
-  const violations = await page.evaluate(async () => {
+async function axeTroubles(page, runOnly = WCAG) {
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe);
+  const violations = await page.evaluate(async (only) => {
     const { violations: found } = await globalThis.axe.run(document, {
-      runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] },
+      runOnly: only,
       resultTypes: ["violations"],
     });
     return found.flatMap(({ id, nodes }) =>
@@ -174,37 +178,78 @@ async function axeTroubles(page) {
         .slice(0, 3)
         .map(({ target, any }) => `${id}: ${target.join(" ")} ${any[0]?.message ?? ""}`.slice(0, 200)),
     );
-  });
+  }, runOnly);
   return violations;
 }
 
-export async function troublesOf(page, axeToo = true) {
-  const plain = await page.evaluate(troublesInPage);
-  const faint = await page.evaluate(faintInCharts);
-  return [...plain, ...faint, ...(axeToo ? await axeTroubles(page) : [])];
+// What a screen reader needs: names for what can be used, a table for each drawing, one main heading.
+function unsoundInPage() {
+  const nameOf = (one) =>
+    one.getAttribute("aria-label") || one.labels?.[0]?.textContent || one.textContent.trim() || one.title;
+  const usable = [...document.querySelectorAll("a[href], button, select, input, summary, [tabindex='0']")];
+  const charts = [...document.querySelectorAll(".chart, svg.network")];
+  const ids = [...document.querySelectorAll("[id]")].map(({ id }) => id);
+  const shorten = (one) => one.outerHTML.slice(0, 120);
+  return [
+    ...usable.filter((one) => !nameOf(one)).map((one) => `no name: ${shorten(one)}`),
+    ...charts
+      .filter(
+        (one) =>
+          one.getAttribute("role") !== "img" ||
+          !one.getAttribute("aria-label") ||
+          !one.closest("main").querySelector("table"),
+      )
+      .map((one) => `a drawing without words or table: ${shorten(one)}`),
+    ...ids.filter((id, at) => ids.indexOf(id) !== at).map((id) => `twice: #${id}`),
+  ];
 }
 
-// Every width and both colours of one address. axe-core, whose rules know of colours but hardly of widths,
-// looks at both colours on a desk and at one on a phone: it takes seconds a page. `open` is that of the
-// tests' context; `ready` waits for what the page draws; `look` may save a picture: (page, "phone-dark").
-export async function assertSound(
-  open,
-  path,
-  { ready = async () => {}, look = async () => {}, wait_ms = 450 } = {},
-) {
+async function plainTroubles(page) {
+  await settled(page);
+  return [
+    ...(await page.evaluate(troublesInPage)),
+    ...(await page.evaluate(unsoundInPage)),
+    ...(await page.evaluate(faintInCharts)),
+  ];
+}
+
+export async function troublesOf(page) {
+  return [...(await plainTroubles(page)), ...(await axeTroubles(page))];
+}
+
+const sizeOf = ([width, height]) => ({ width, height });
+
+// Every width of one address in light; in the dark what colours change, on a desk. axe-core, whose rules
+// know of colours but hardly of widths, looks once at each colour: it takes seconds a page. `open` is that
+// of the tests' context; `ready` waits for what the page draws; `look` saves a picture: (page, "phone-dark").
+export async function assertSound(open, path, { ready = async () => {}, look } = {}) {
   const all = {};
-  for (const [width, [wide, high]] of Object.entries(WIDTHS)) {
-    const page = await open(path, { viewport: { width: wide, height: high } });
-    for (const colorScheme of COLOURS) {
+  const note = (where, troubles) => troubles.length > 0 && (all[where] = troubles);
+  const lookAt = async (page, width) => {
+    for (const colorScheme of look ? COLOURS : []) {
       await page.emulateMedia({ colorScheme });
-      await page.waitForTimeout(wait_ms); // charts move for a quarter of a second
-      await ready(page);
-      const axeToo = width === "desk" || (width === "phone" && colorScheme === "light");
-      const troubles = await troublesOf(page, axeToo);
-      if (troubles.length > 0) all[`${width}, ${colorScheme}`] = troubles;
       await look(page, `${width}-${colorScheme}`);
     }
-    await page.context().close();
-  }
+    await page.emulateMedia({ colorScheme: "light" });
+  };
+  const desk = await open(path, { viewport: sizeOf(WIDTHS.desk) });
+  await ready(desk);
+  note("desk, light", await troublesOf(desk));
+  await lookAt(desk, "desk");
+  await desk.emulateMedia({ colorScheme: "dark" });
+  await settled(desk);
+  note("desk, dark", [...(await desk.evaluate(faintInCharts)), ...(await axeTroubles(desk, CONTRAST))]);
+  await desk.emulateMedia({ colorScheme: "light" });
+  await desk.setViewportSize(sizeOf(WIDTHS.tablet)); // as a window that is made narrower
+  note("tablet", await plainTroubles(desk));
+  await lookAt(desk, "tablet");
+  await desk.context().close();
+  const phone = await open(path, { viewport: sizeOf(WIDTHS.phone) }); // tables are closed at first there
+  await ready(phone);
+  note("phone", await plainTroubles(phone));
+  await lookAt(phone, "phone");
+  await phone.setViewportSize({ width: 360, height: 740 });
+  note("a narrow phone", await plainTroubles(phone));
+  await phone.context().close();
   assert.deepEqual(all, {}, `${path}: ${JSON.stringify(all, null, 1)}`);
 }

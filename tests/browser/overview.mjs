@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { changedTo, openPage, run, startGuide, stopGuide } from "./guide.mjs";
-import { assertSound, troublesOf } from "./looks.mjs";
+import { changedTo, openPage, run, startGuide, stopGuide, withClipboard } from "./guide.mjs";
+import { troublesOf } from "./looks.mjs";
 
 const cardsOf = (page) =>
   page.$$eval(".finding", (cards) =>
@@ -34,26 +34,15 @@ export const overviewTests = {
     assert.ok((await page.textContent("#machine option:checked")).includes(told.machine));
   },
 
-  async the_overview_is_sound_at_every_width({ open, picture }) {
-    await assertSound(open, "/", { wait_ms: 50, look: (page, look) => picture(page, `overview-${look}`) });
-    const narrow = await open("/", { viewport: { width: 360, height: 740 } });
-    assert.deepEqual(await troublesOf(narrow), []);
-  },
-
-  async learn_is_sound_at_every_width({ open, picture }) {
-    await assertSound(open, "/?view=learn", {
-      wait_ms: 50,
-      look: (page, look) => picture(page, `learn-${look}`),
-    });
-  },
-
   async a_card_leads_to_its_figures_and_its_command({ open }) {
     const page = await open("/");
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     const [finding] = await page.evaluate(async () => (await (await fetch("/api/overview")).json()).findings);
-    await page.click(`#again-${finding.name}`);
-    await page.waitForSelector(`#again-${finding.name}:has-text("Command copied")`);
-    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), finding.command);
+    await withClipboard(async () => {
+      await page.click(`#again-${finding.name}`);
+      await page.waitForSelector(`#again-${finding.name}:has-text("Command copied")`);
+      assert.equal(await page.evaluate(() => navigator.clipboard.readText()), finding.command);
+    });
     await page.click(`#finding-${finding.name} a`);
     await changedTo(page, "x=");
     assert.equal(await page.getAttribute("#view-explorer", "aria-current"), "page");

@@ -20,6 +20,7 @@ import { writeFixture } from "./fixture.mjs";
 import { frameTests } from "./frame.mjs";
 import { complaints, openPage, run, settled, startGuide, stopGuide } from "./guide.mjs";
 import { overviewTests } from "./overview.mjs";
+import { soundTests } from "./sound.mjs";
 import { takePictures } from "./pictures.mjs";
 import { fillProfiles, profileTests } from "./profiles.mjs";
 import { viewTests } from "./views.mjs";
@@ -27,8 +28,12 @@ import { viewTests } from "./views.mjs";
 const [prony, browserPath, pictures, shown] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), "prony-browser-"));
 const store = join(folder, "store.db");
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1)); // ends the browser, too
+const LANES = 3;
 
+// The longest first, so that none of them ends alone.
 const tests = {
+  ...soundTests,
   ...overviewTests,
   ...frameTests,
   ...explorerTests,
@@ -46,11 +51,11 @@ const tests = {
       assert.ok(drawn.includes(model), `${model} is not drawn as it is trained`);
     assert.equal(await stopGuide(guide), 0);
   },
-
-  async nothing_complains_or_leaves_the_machine() {
-    assert.deepEqual(complaints, []);
-  },
 };
+
+async function nothingComplains() {
+  assert.deepEqual(complaints, []);
+}
 
 function fillStore() {
   const results = join(folder, "results.jsonl");
@@ -73,32 +78,50 @@ function fillStore() {
   fillProfiles(prony, store, folder);
 }
 
-async function runTests(browser, address) {
-  let failed = 0;
+// A test, with pages of its own; what fails is said in one piece.
+async function passes(name, test, browser, address) {
+  const pages = [];
   const context = {
     browser,
     prony,
     store,
     folder,
     pictures,
-    open: (path, options) => openPage(browser, address, path, options),
-    async picture(page, name) {
+    async open(path, options) {
+      const page = await openPage(browser, address, path, options);
+      pages.push(page);
+      return page;
+    },
+    async picture(page, title) {
       if (!pictures) return;
       await settled(page);
-      await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
+      await page.screenshot({ path: join(pictures, `${title}.png`), fullPage: true });
     },
   };
-  for (const [name, test] of Object.entries(tests)) {
-    if (!name.includes(process.env.PRONY_BROWSER ?? "")) continue;
-    try {
-      await test(context);
-      console.log(`ok   slow_browser.${name}`);
-    } catch (error) {
-      failed++;
-      console.log(`${error.message}\nFAIL slow_browser.${name}`);
-    }
-    for (const open of browser.contexts()) await open.close();
+  const begun = Date.now();
+  try {
+    await test(context);
+    console.log(`ok   slow_browser.${name}`);
+    return true;
+  } catch (error) {
+    console.log(`${error.message}\nFAIL slow_browser.${name}`);
+    return false;
+  } finally {
+    if (process.env.PRONY_TIMES) console.error(`${name}: ${Date.now() - begun} ms`);
+    for (const page of pages) await page.context().close();
   }
+}
+
+// Several at once: a test waits for its page more than it computes.
+async function runTests(browser, address) {
+  const wanted = Object.entries(tests).filter(([name]) => name.includes(process.env.PRONY_BROWSER ?? ""));
+  let failed = 0;
+  const lane = async () => {
+    for (let next = wanted.shift(); next; next = wanted.shift())
+      if (!(await passes(...next, browser, address))) failed++;
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+  if (!(await passes("nothing_complains_or_leaves_the_machine", nothingComplains, browser, address))) failed++;
   return failed;
 }
 
@@ -108,6 +131,8 @@ async function main() {
   const { guide, address } = startGuide(prony, store);
   const browser = await chromium.launch({
     executablePath: browserPath,
+    handleSIGTERM: false, // see above
+    handleSIGINT: false,
     args: [
       "--no-sandbox",
       "--disable-gpu",

@@ -1,4 +1,4 @@
-// views.mjs: every view, in light and dark, on a phone, by keyboard and by ear.
+// views.mjs: what each view besides the explorer does, and the keyboard.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -18,34 +18,8 @@ import {
   shown,
   startGuide,
   stopGuide,
+  visit,
 } from "./guide.mjs";
-
-// What a screen reader needs: names for what can be used, a table for each drawing, one main heading.
-function soundness(page) {
-  return page.evaluate(() => {
-    const nameOf = (one) =>
-      one.getAttribute("aria-label") || one.labels?.[0]?.textContent || one.textContent.trim() || one.title;
-    const usable = [...document.querySelectorAll("a[href], button, select, input, summary, [tabindex='0']")];
-    const charts = [...document.querySelectorAll(".chart, svg.network")];
-    return {
-      unnamed: usable.filter((one) => !nameOf(one)).map((one) => one.outerHTML.slice(0, 120)),
-      blind: charts.filter(
-        (one) =>
-          one.getAttribute("role") !== "img" ||
-          !one.getAttribute("aria-label") ||
-          !one.closest("main").querySelector("table"),
-      ).length,
-      headings: document.querySelectorAll("main h1").length,
-      twice: [...document.querySelectorAll("[id]")]
-        .map(({ id }) => id)
-        .filter((id, at, all) => all.indexOf(id) !== at),
-      wide: document.scrollingElement.scrollWidth > innerWidth,
-    };
-  });
-}
-
-const viewsOf = (page) =>
-  page.$$eval("#views a", (links) => links.map((link) => ({ id: link.id, path: link.getAttribute("href") })));
 
 // In the page: how many lines its drawings have, and which boxes have one behind them, or another box, or
 // a title that is longer than they are.
@@ -79,32 +53,6 @@ function linesBehindBoxes() {
 }
 
 export const viewTests = {
-  async every_view_is_sound_in_light_dark_and_on_a_phone({ open, picture }) {
-    const views = await viewsOf(await open("/?view=explorer"));
-    assert.equal(views.length, 12);
-    const pages = [
-      ...views,
-      { id: "view-network", path: "/?view=networks&model=lenet" },
-      { id: "view-machine", path: "/?view=machines&server=box" },
-      { id: "view-answer", path: "/?view=answers&name=batch" },
-      { id: "view-record", path: "/?view=record&id=3" },
-    ];
-    const looks = {
-      light: {},
-      dark: { colorScheme: "dark" },
-      phone: { viewport: { width: 360, height: 740 } },
-    };
-    for (const { id, path } of pages)
-      for (const [look, options] of Object.entries(looks)) {
-        const page = await open(path, options);
-        const { headings, ...troubles } = await soundness(page);
-        assert.deepEqual(troubles, { unnamed: [], blind: 0, twice: [], wide: false }, `${id}, ${look}`);
-        assert.equal(headings, 1, `${id} has not one main heading`);
-        await picture(page, `${id.replace("view-", "")}-${look}`);
-        await page.context().close();
-      }
-  },
-
   async the_keyboard_is_enough({ open }) {
     const page = await open("/?view=explorer");
     await page.keyboard.press("Tab");
@@ -294,36 +242,26 @@ export const viewTests = {
     assert.match(await unknown.textContent("main"), /This store has no result of it/);
   },
 
-  async every_program_of_a_recipe_is_drawn({ open }) {
-    const programs = { gan: 2, vae: 1, cvae: 1, rbm: 1, dbn: 7, deconv: 1 }; // of a training step
-    for (const [model, count] of Object.entries(programs)) {
-      const page = await open(`/?view=networks&model=${model}`);
+  async networks_are_drawn_program_by_program({ open }) {
+    const training = { gan: 2, vae: 1, cvae: 1, rbm: 1, dbn: 7, deconv: 1, resnet18: 1, googlenet: 1 }; // programs
+    const page = await open("/?view=networks");
+    for (const [model, count] of Object.entries(training)) {
+      await visit(page, `/?view=networks&model=${model}`);
       assert.equal((await page.$$("svg.network")).length, count, `drawings of ${model}`);
       assert.equal((await page.$$("main table")).length, count, `tables of ${model}`);
-    }
-    const gan = await open("/?view=networks&model=gan");
-    assert.match(await gan.textContent("main"), /gan: discriminator.*gan: generator/s);
-    assert.equal((await saved(gan, "#layers-2-svg")).name, "gan-generator.svg");
-  },
-
-  async no_line_runs_behind_a_box({ open }) {
-    for (const model of ["gan", "vae", "cvae", "rbm", "dbn", "deconv", "resnet18", "googlenet"]) {
-      const page = await open(`/?view=networks&model=${model}`);
       const { lines, wrong } = await page.evaluate(linesBehindBoxes);
       assert.ok(lines >= 12, `${model}: ${lines} lines`);
       assert.deepEqual(wrong, [], model);
-      await page.context().close();
     }
-  },
-
-  async titles_fit_into_their_boxes({ open }) {
     for (const model of ["rnn", "ptb_lstm"]) {
-      const page = await open(`/?view=networks&model=${model}&phase=inference`);
+      await visit(page, `/?view=networks&model=${model}&phase=inference`);
       const { lines, wrong } = await page.evaluate(linesBehindBoxes);
       assert.ok(lines >= 3, `${model}: ${lines} lines`);
       assert.deepEqual(wrong, [], model);
-      await page.context().close();
     }
+    await visit(page, "/?view=networks&model=gan");
+    assert.match(await page.textContent("main"), /gan: discriminator.*gan: generator/s);
+    assert.equal((await saved(page, "#layers-2-svg")).name, "gan-generator.svg");
   },
 
   async answers_have_sentence_chart_and_command({ open }) {
@@ -332,13 +270,12 @@ export const viewTests = {
     assert.ok(links.length >= 6, "questions are missing");
     let commands = 0; // where nothing here can ask a machine, none is offered
     for (const path of links) {
-      const one = await open(path);
-      assert.ok((await one.textContent("#answer")).length > 20);
-      for (const command of await one.$$(".command")) {
+      await visit(page, path);
+      assert.ok((await page.textContent("#answer")).length > 20);
+      for (const command of await page.$$(".command")) {
         assert.match(await command.textContent(), /^prony /);
         commands++;
       }
-      await one.context().close();
     }
     assert.ok(commands >= 5, `${commands} commands`);
     const batch = await open("/?view=answers&name=batch&model=large");
@@ -348,22 +285,27 @@ export const viewTests = {
     assert.equal(await batch.getAttribute("#view-explorer", "aria-current"), "page");
   },
 
-  async live_shows_a_bench_as_it_runs({ open, prony, store }) {
-    const page = await open("/?view=live");
+  async live_shows_a_bench_as_it_runs({ browser, prony, folder }) {
+    const measured = join(folder, "measured.db");
+    run(prony, "store", "create", "--empty", "--store", measured);
+    const { guide, address } = startGuide(prony, measured);
+    const page = await openPage(browser, await address, "/?view=live");
     const bench = spawn(
       prony,
-      ["bench", "large", "--batch", "1,2", "--backend", "ref", "--seconds", "1", "--store", store],
+      ["bench", "fcn", "--batch", "1,2", "--backend", "ref", "--seconds", "1", "--store", measured],
       { stdio: "ignore" },
     );
     const ended = new Promise((resolve) => bench.once("exit", resolve));
     await page.waitForSelector("progress", { timeout: 60000 });
     assert.equal(await ended, 0);
     await page.waitForFunction(
-      () => /large training, batch 2, .*ref/.test(document.querySelector("#live-table tbody tr").textContent),
+      () => /fcn training, batch 2, .*ref/.test(document.querySelector("#live-table tbody tr").textContent),
       undefined,
       { timeout: 30000 },
     );
     await page.waitForSelector("progress", { state: "detached", timeout: 30000 });
+    await page.context().close();
+    assert.equal(await stopGuide(guide), 0);
   },
 
   // Another program's model cannot be opened: views say what would fill them, and no command names it.
@@ -378,12 +320,13 @@ export const viewTests = {
     run(prony, "store", "add", log, "--store", store);
     const { guide, address } = startGuide(prony, store);
     const found = {};
+    const page = await openPage(browser, await address, "/?view=live");
     for (const view of ["compare", "roofline", "scaling", "networks", "networks&model=llama%207B", "answers"]) {
-      const page = await openPage(browser, await address, `/?view=${view}`);
+      await visit(page, `/?view=${view}`);
       found[view] = await page.$$eval("code.command", (lines) => lines.map(({ textContent }) => textContent));
       assert.ok(!found[view].some((line) => line.includes("llama")), `${view}: ${found[view]}`);
-      await page.context().close();
     }
+    await page.context().close();
     for (const view of ["roofline", "scaling"])
       assert.match(found[view].join("\n"), /^prony bench /, `${view} does not say what fills it`);
     await stopGuide(guide);
@@ -396,11 +339,11 @@ export const viewTests = {
     const page = await openPage(browser, await address, "/");
     assert.match(await page.textContent("main"), /No results yet.*prony bench small/s);
     await picture(page, "empty-light");
-    const networks = await openPage(browser, await address, "/?view=networks");
-    assert.match(await networks.textContent("main"), /No networks yet.*prony explain lenet/s);
-    const profiles = await openPage(browser, await address, "/?view=profiles");
-    assert.match(await profiles.textContent("main"), /No profiles yet.*prony profile large --batch 10 --store .*empty\.db/s);
-    for (const one of [page, networks, profiles]) await one.context().close(); // or they miss the server
+    await visit(page, "/?view=networks");
+    assert.match(await page.textContent("main"), /No networks yet.*prony explain lenet/s);
+    await visit(page, "/?view=profiles");
+    assert.match(await page.textContent("main"), /No profiles yet.*prony profile large --batch 10 --store .*empty\.db/s);
+    await page.context().close(); // or it misses the server
     assert.equal(await stopGuide(guide), 0);
   },
 };

@@ -14,6 +14,7 @@ export interface Look {
   dash: "solid" | "dashed" | "dotted";
 }
 
+const STILL = "(prefers-reduced-motion: reduce)";
 const SYMBOLS = ["circle", "rect", "triangle", "diamond"];
 export const SIGNS: Record<string, string> = { circle: "●", rect: "■", triangle: "▲", diamond: "◆" };
 const DASHES = ["solid", "dashed", "dotted", "dashed"] as const;
@@ -123,6 +124,7 @@ export const LYING = { left: 8, right: 24, top: 8, bottom: 34, containLabel: tru
 // `right`: pixels beside the drawing, for names at the ends of lines.
 export function base(theme: Theme, right = 20): EChartsCoreOption {
   return {
+    animation: !matchMedia(STILL).matches,
     animationDuration: 250,
     color: theme.series,
     textStyle: { fontFamily: theme.font, fontSize: 13, color: theme.text },
