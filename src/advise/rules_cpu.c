@@ -142,7 +142,7 @@ enum status rule_faults(const struct look *look, struct replay *change, struct r
     if (again <= part)
         return rule_by_share(look, SEEN_FAULT, false, 0.05,
                              "map memory, give it back, or fill new pages", found);
-    if (again < 0.05)
+    if (again < 0.08)
         return STATUS_OK;
     found->applies = true;
     found->gain = gain_of(look, again);
@@ -179,7 +179,7 @@ enum status rule_storage(const struct look *look, struct replay *change, struct 
     (void)change;
     TRY(crowd_find(look->trace, &look->advice->steps, 0, &crowd));
     const double part = crowd.storage_ns / fmax(crowd.window_ns, 1);
-    if (look->advice->seen_ns < ADVICE_SEEN_NS || part < 0.05)
+    if (look->advice->seen_ns < ADVICE_SEEN_NS || part < 0.1)
         return STATUS_OK;
     found->applies = true;
     found->gain = gain_of(look, fmin(part, 0.99));

@@ -215,6 +215,14 @@ static enum status add_lines(const struct program_report *report, struct text *o
     return print_table(&table, out);
 }
 
+/* The library of a function. An op has none: the innermost function that was seen in it is another.
+ */
+static const char *library_of(const struct trace *trace, const struct hot_row *row)
+{
+    const struct site *site = &trace->sites[row->site];
+    return row->site && site->function == row->name ? file_name(trace_word(trace, site->file)) : "";
+}
+
 static enum status add_names(const struct program_report *report, struct text *out)
 {
     struct hot hot;
@@ -233,12 +241,11 @@ static enum status add_names(const struct program_report *report, struct text *o
         const struct hot_row *row = &hot.rows[i];
         struct text share = {0}, time = {0};
         const char *word = trace_word(report->trace, row->name);
-        const struct site *site = row->site ? &report->trace->sites[row->site] : NULL;
         add_share(&share, row->ns, hot.all_ns);
         text_add_time(&time, row->ns);
-        show_table_row(&table, (const char *const[]){
-                                   text_of(&share), text_of(&time), *word ? word : "(not seen)",
-                                   site ? file_name(trace_word(report->trace, site->file)) : ""});
+        show_table_row(&table, (const char *const[]){text_of(&share), text_of(&time),
+                                                     *word ? word : "(not seen)",
+                                                     library_of(report->trace, row)});
         table.failed |= share.failed || time.failed;
         text_free(&share);
         text_free(&time);
