@@ -3,6 +3,7 @@
 
 #include "cli/table/show_table.h"
 #include "cli/table/wrap.h"
+#include "watch/hot.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -37,6 +38,12 @@ static void add_title(const struct trace *trace, const char *title, int width, s
     text_free(&line);
 }
 
+/* Only samples of a program that uses no GPU: there is no budget of ops. */
+static bool is_sampled(const struct advice *advice)
+{
+    return advice->steps.gpu < 0 && advice->samples && !advice->budget.compute_ns;
+}
+
 static void add_head(const struct trace *trace, const struct advice *advice, int width,
                      struct text *out)
 {
@@ -53,6 +60,12 @@ static void add_head(const struct trace *trace, const struct advice *advice, int
             text_add_time(&line, advice->step_ns);
             text_add(&line, " unwatched");
         }
+    } else if (is_sampled(advice)) {
+        text_add(&line, "watched for ");
+        text_add_time(&line, (double)advice->budget.window_ns);
+        text_add(&line, ": ");
+        text_add_grouped(&line, advice->samples);
+        text_add(&line, " samples of running threads");
     } else {
         text_add(&line, "no steps were found: all of the ");
         text_add_time(&line, (double)advice->budget.window_ns);
@@ -201,6 +214,15 @@ static void add_figures(const struct trace *trace, const struct advice *advice, 
 
 /* ---- kernels and lines ----------------------------------------------------------------------- */
 
+static enum status print_table(struct show_table *table, struct text *out)
+{
+    text_add_char(out, '\n');
+    show_table_print(table, out);
+    enum status status = show_table_done(table);
+    show_table_free(table);
+    return status;
+}
+
 static enum status add_kernels(const struct trace *trace, const struct advice *advice, int width,
                                struct text *out)
 {
@@ -233,11 +255,7 @@ static enum status add_kernels(const struct trace *trace, const struct advice *a
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)
             text_free(all[k]);
     }
-    text_add(out, "\n");
-    show_table_print(&table, out);
-    enum status status = show_table_done(&table);
-    show_table_free(&table);
-    return status;
+    return print_table(&table, out);
 }
 
 static enum status add_lines(const struct trace *trace, const struct advice *advice, int width,
@@ -265,11 +283,59 @@ static enum status add_lines(const struct trace *trace, const struct advice *adv
         text_free(&line);
         text_free(&share);
     }
-    text_add(out, "\n");
-    show_table_print(&table, out);
-    enum status status = show_table_done(&table);
-    show_table_free(&table);
-    return status;
+    return print_table(&table, out);
+}
+
+/* ---- programs without a GPU ------------------------------------------------------------------ */
+
+static enum status add_threads(const struct trace *trace, const struct advice *advice, int width,
+                               struct text *out)
+{
+    struct budget_thread threads[ROWS];
+    size_t count;
+    TRY(budget_threads(trace, &advice->steps, threads, ROWS, &count));
+    struct show_table table = {.width = width};
+    show_table_column(&table, "threads, busiest first", SHOW_LEFT, SHOW_ALWAYS, 0);
+    show_table_column(&table, "runs or is ready", SHOW_RIGHT, SHOW_ALWAYS, 0);
+    show_table_column(&table, "waits", SHOW_RIGHT, SHOW_ALWAYS, 0);
+    show_table_column(&table, "mostly in", SHOW_LEFT, SHOW_ALWAYS - 1, 0);
+    for (size_t i = 0; i < count; i++) {
+        struct text name = {0}, runs = {0}, waits = {0};
+        trace_add_lane(trace, &trace->lanes[threads[i].lane], &name);
+        text_add_time(&runs, (double)threads[i].ran_ns);
+        text_add_time(&waits, (double)threads[i].waited_ns);
+        show_table_row(&table, (const char *const[]){
+                                   text_of(&name), text_of(&runs), text_of(&waits),
+                                   threads[i].call_ns ? trace_word(trace, threads[i].call) : ""});
+        text_free(&name);
+        text_free(&runs);
+        text_free(&waits);
+    }
+    return print_table(&table, out);
+}
+
+static enum status add_functions(const struct trace *trace, int width, struct text *out)
+{
+    struct hot hot;
+    TRY(hot_find(trace, HOT_NAMES, -1, &hot));
+    struct show_table table = {.width = width};
+    int name =
+        show_table_column(&table, "ops and functions, themselves", SHOW_LEFT, SHOW_ALWAYS, 0);
+    show_table_column(&table, "time", SHOW_RIGHT, SHOW_ALWAYS - 1, 0);
+    show_table_column(&table, "share", SHOW_RIGHT, SHOW_ALWAYS, 0);
+    show_table_flex(&table, name, 30);
+    for (size_t i = 0; i < hot.count && i < ROWS; i++) {
+        struct text time = {0}, share = {0};
+        const char *word = trace_word(trace, hot.rows[i].name);
+        text_add_time(&time, hot.rows[i].ns);
+        text_printf(&share, "%.1f %%", 100 * hot.rows[i].ns / fmax(hot.all_ns, 1));
+        show_table_row(&table, (const char *const[]){*word ? word : "(not seen)", text_of(&time),
+                                                     text_of(&share)});
+        text_free(&time);
+        text_free(&share);
+    }
+    hot_free(&hot);
+    return print_table(&table, out);
 }
 
 enum status traced_text(const struct trace *trace, const struct advice *advice, const char *title,
@@ -283,6 +349,11 @@ enum status traced_parts(const struct trace *trace, const struct advice *advice,
                          struct text *out)
 {
     add_head(trace, advice, width, out);
+    if (is_sampled(advice)) {
+        TRY(add_threads(trace, advice, width, out));
+        TRY(add_functions(trace, width, out));
+        return add_lines(trace, advice, width, out);
+    }
     text_add(out, "\n");
     TRY(traced_budget(advice, width, out));
     if (advice->steps.gpu >= 0) {
