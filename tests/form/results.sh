@@ -39,6 +39,13 @@ refuses few_samples '6 samples' ok right 98 102 6 'not steady after the warm-up'
 refuses a_busy_machine 'others kept 1.1 cores busy' ok right 98 102 50 'x; others kept 1.1 cores busy'
 refuses a_share_of_a_cpu 'had a CPU for 46 %' ok right 98 102 50 'it had a CPU for 46 % of the time'
 refuses a_greedy_host 'the host took 34 %' ok right 98 102 50 'the host took 34 % of a CPU away'
+# off DIFFERENCE TOLERANCE: a record whose check ended so.
+off() { result ok right 98 102 50 '' | sed "s/\"verdict\":\"right\"/&,\"difference\":$1,\"tolerance\":$2/"; }
+off 0.74 1.24 >"$folder/one.jsonl"
+expect refuses_checks_that_prove_nothing 1 'its check proves nothing: off by 0.74, and 1.24 would pass' \
+    tools/results refused "$folder/one.jsonl"
+{ off 0.003 0.8 && off 0.2 0.3; } >"$folder/one.jsonl"
+expect takes_a_small_difference 0 '' tools/results refused "$folder/one.jsonl"
 result ok right 98 102 50 '' pytorch | sed 's/"prony":1,/"prony":1,"handicap":"reference BLAS (netlib)",/' >"$folder/one.jsonl"
 expect refuses_handicaps 1 'handicapped: reference BLAS' tools/results refused "$folder/one.jsonl"
 
