@@ -47,18 +47,24 @@ bool launcher_found(struct launcher *out)
 
 /* What a plugin is made of, and where Debian has it. */
 static const struct {
-    const char *library, *name, *packages;
+    const char *library, *name, *packages, *starts; /* starts: how its ranks find each other */
 } kinds[] = {
-    {"openmpi", "Open MPI", "openmpi-bin libopenmpi-dev"},
-    {"mpich", "MPICH", "mpich libmpich-dev"},
-    {"simgrid", "SimGrid", "libsimgrid-dev"},
+    {"openmpi", "Open MPI", "openmpi-bin libopenmpi-dev", "srun --mpi=pmix, or Open MPI's mpirun"},
+    {"mpich", "MPICH", "mpich libmpich-dev", "srun --mpi=pmi2, or MPICH's mpiexec"},
+    {"simgrid", "SimGrid", "libsimgrid-dev", ""},
 };
 
-static enum status find_file(const char *folder, const char *library, char path[PATH_MAX])
+static size_t find_kind(const char *library)
 {
     size_t kind = 0;
     while (strcmp(kinds[kind].library, library) != 0)
         kind++;
+    return kind;
+}
+
+static enum status find_file(const char *folder, const char *library, char path[PATH_MAX])
+{
+    const size_t kind = find_kind(library);
     snprintf(path, PATH_MAX, "%s/comm_%s.so", folder, library);
     if (access(path, F_OK) == 0)
         return STATUS_OK;
@@ -139,6 +145,21 @@ enum status launcher_plugin(const char *folder, const char *library, const struc
     return STATUS_OK;
 }
 
+/* Ranks that MPI does not join would each do the work of all, as under srun without --mpi. */
+static enum status check_world(const struct launcher *launch, struct comm **comm)
+{
+    const size_t kind = find_kind(launch->library);
+    const int rank = (*comm)->rank, size = (*comm)->size;
+    if (rank == launch->rank && size == launch->size)
+        return STATUS_OK;
+    comm_close(*comm);
+    *comm = NULL;
+    FAIL(STATUS_INPUT,
+         "%s says that this is rank %d of %d, but %s found rank %d of %d, expected the same: start "
+         "prony by %s",
+         launch->by, launch->rank, launch->size, kinds[kind].name, rank, size, kinds[kind].starts);
+}
+
 enum status launcher_open(const char *folder, const struct launcher *launch, struct comm **out)
 {
     const struct comm_plugin *plugin;
@@ -146,5 +167,6 @@ enum status launcher_open(const char *folder, const struct launcher *launch, str
     if (status != STATUS_OK)
         return status_prefix(status, "started as rank %d of %d (%s)", launch->rank, launch->size,
                              launch->by);
-    return plugin->open(out);
+    TRY(plugin->open(out));
+    return check_world(launch, out);
 }

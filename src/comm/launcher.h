@@ -38,7 +38,8 @@ enum status launcher_plugin(const char *folder, const char *library,
  * holds LAUNCHER_VERSION bytes. */
 enum { LAUNCHER_VERSION = 64 };
 enum status launcher_version(const char *folder, const char *library, char *text);
-/* Opens the world of the launcher that launcher_found. */
+/* Opens the world of the launcher that launcher_found. STATUS_INPUT on every rank where MPI finds
+ * another one. */
 enum status launcher_open(const char *folder, const struct launcher *launch, struct comm **out);
 
 #endif

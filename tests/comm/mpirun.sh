@@ -9,6 +9,24 @@ tests=$PRONY_BUILD/tests/test_launcher
 openmpi() { timeout 60 mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 "$@"; }
 mpich() { timeout 60 mpiexec.mpich "$@"; }
 
+# refuses NAME RANK_VARIABLE SIZE_VARIABLE PART: two processes that a launcher started, and that MPI does
+# not join, as under srun without --mpi, say so in one line.
+refuses() {
+    for rank in 1 0; do
+        env "$2=$rank" "$3=2" "$prony" train small iris --epochs 1 --out "$folder/alone$rank" >"$folder/said$rank" 2>&1 &
+        last=$!
+    done
+    wait $last
+    found=$?
+    wait
+    said=$(cat "$folder/said0" "$folder/said1")
+    report "$1_fails" $((found != 2)) "status $found, expected 2: $said"
+    holds "$1_says_why" "$said" "$3 says that this is rank 0 of 2, but $4"
+    report "$1_says_it_once" $(($(echo "$said" | wc -l) != 1)) "$said"
+    [ ! -e "$folder/alone0" ] && [ ! -e "$folder/alone1" ]
+    report "$1_writes_nothing" $? "a rank that was alone has saved what it learnt"
+}
+
 for library in openmpi mpich; do
     launcher=mpirun.openmpi
     [ $library = openmpi ] || launcher=mpiexec.mpich
@@ -24,6 +42,13 @@ for library in openmpi mpich; do
         $library -n 2 "$tests" ranks_that_disagree_over_mpi
     says ${library}_names_the_rank_that_hangs 'ok   test_launcher.a_rank_that_hangs_over_mpi' \
         $library -n 2 "$tests" a_rank_that_hangs_over_mpi
+    if [ $library = openmpi ]; then
+        refuses slurm_without_pmix SLURM_PROCID SLURM_STEP_NUM_TASKS \
+            'Open MPI found rank 0 of 1, expected the same: start prony by srun --mpi=pmix, or'
+    else
+        refuses pmi_without_server PMI_RANK PMI_SIZE \
+            'MPICH found rank 0 of 1, expected the same: start prony by srun --mpi=pmi2, or'
+    fi
     says ${library}_is_measured_beside_the_own_ways "library's own" \
         $library -n 2 "$prony" comm --bytes 4k --seconds 0.1
     # A suite by ranks: each measures its lines, the first one's file has all of them, also of a run before.

@@ -10,6 +10,7 @@
 #include "cli/table/show_figure.h"
 #include "cli/table/show_table.h"
 #include "cli/table/wrap.h"
+#include "cli/training/workers.h"
 #include "comm/launcher.h"
 #include "comm/shm.h"
 #include "comm/threads.h"
@@ -217,7 +218,7 @@ static enum status run_launched(const struct cli *cli, const struct launcher *la
              "%s says that %d ranks were started: leave out --workers and "
              "--transport, or start prony without it",
              launcher->by, launcher->size);
-    TRY(launcher_open(cli->folder, launcher, &comm));
+    TRY(worker_join(cli->folder, launcher, &comm));
     enum status status = measure(comm, trial);
     if (status == STATUS_OK && comm->rank == 0)
         status = print_rows(trial->rows, json);

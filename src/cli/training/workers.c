@@ -1,6 +1,7 @@
 /* workers.c: see workers.h. */
 #include "cli/training/workers.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/machine/cpu.h"
 #include "cli/commands.h"
@@ -159,12 +160,28 @@ static int local_place(const struct comm *comm)
     return place < 0 ? comm->rank : place;
 }
 
+void worker_silent(const struct launcher *launcher)
+{
+    if (launcher->rank == 0)
+        return;
+    clock_sleep_ns(1000000000); /* launchers end all when one fails: the first speaks before */
+    _exit(2);
+}
+
+enum status worker_join(const char *folder, const struct launcher *launcher, struct comm **out)
+{
+    enum status status = launcher_open(folder, launcher, out);
+    if (status == STATUS_INPUT)
+        worker_silent(launcher);
+    return status;
+}
+
 /* One rank of those that somebody else started. What another has failed at, rank 0 tells. */
 static enum status run_there(const char *folder, const struct launcher *launcher,
                              const struct start *start)
 {
     struct comm *comm;
-    TRY(launcher_open(folder, launcher, &comm));
+    TRY(worker_join(folder, launcher, &comm));
     const struct worker worker = {.rank = comm->rank,
                                   .size = comm->size,
                                   .local = count_local(comm->size),

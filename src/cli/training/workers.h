@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 struct comm;
+struct launcher;
 
 struct worker {
     int rank, size;        /* of 1: it works alone */
@@ -27,6 +28,11 @@ typedef enum status worker_main(const struct worker *worker, void *context);
  * 0: as usual. */
 enum status workers_run(const char *folder, int count, double patience_s, worker_main *main,
                         void *context);
+
+/* launcher_open, and its error is told by the first rank alone. */
+enum status worker_join(const char *folder, const struct launcher *launcher, struct comm **out);
+/* All ranks fail alike: returns on the first, which says why, and ends the others. */
+void worker_silent(const struct launcher *launcher);
 
 /* Has anybody asked this worker, or the process that started it, to stop? */
 bool worker_stopped(const struct worker *worker);
