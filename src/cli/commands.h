@@ -21,6 +21,7 @@ struct cli {
 struct command {
     const char *summary; /* a line of the list of commands */
     enum status (*run)(struct cli *cli, void *options);
+    bool alone;   /* one process does it: ranks of mpirun would each do all of it, and disturb */
     size_t bytes; /* of its options: the struct that args fills */
     struct args args;
 };

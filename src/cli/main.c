@@ -4,6 +4,8 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/screen.h"
+#include "cli/training/workers.h"
+#include "comm/launcher.h"
 #include "data/dataset.h"
 #include "nn/network.h"
 #include "record/version.h"
@@ -179,6 +181,19 @@ static enum status keep_typed(struct cli *cli, const struct args *args, int argc
     return status;
 }
 
+/* Each of several ranks would do all of it. A program of the user's may be one rank of several. */
+static enum status check_alone(const struct cli *cli)
+{
+    struct launcher launcher;
+    if (cli->found.program || !launcher_found(&launcher) || launcher.size == 1)
+        return STATUS_OK;
+    worker_silent(&launcher);
+    FAIL(STATUS_INPUT,
+         "%s says that %d ranks were started, expected one process for %s: start it without mpirun "
+         "or srun; train, suite and comm are for ranks",
+         launcher.by, launcher.size, cli->args->command);
+}
+
 /* With its arguments read: help, or what it does. */
 static enum status run_with(struct cli *cli, const struct command *command, int argc,
                             const char *const *argv)
@@ -189,6 +204,8 @@ static enum status run_with(struct cli *cli, const struct command *command, int 
     cli->args = &command->args;
     TRY(keep_typed(cli, cli->args, argc, argv));
     TRY(args_parse(cli->args, argc, argv, options, &cli->found));
+    if (!cli->found.help && command->alone)
+        TRY(check_alone(cli));
     if (!cli->found.help)
         return command->run(cli, options);
     print_help(command, cli->found.help_all);

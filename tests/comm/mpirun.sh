@@ -49,6 +49,15 @@ for library in openmpi mpich; do
         refuses pmi_without_server PMI_RANK PMI_SIZE \
             'MPICH found rank 0 of 1, expected the same: start prony by srun --mpi=pmi2, or'
     fi
+    for command in 'bench small' 'predict small iris'; do
+        # shellcheck disable=SC2086 # words
+        $library -n 2 "$prony" $command >"$folder/said" 2>&1
+        lines=$(grep -c "prony: .* says that 2 ranks were started, expected one process for prony ${command%% *}: start it" \
+            "$folder/said")
+        report "${library}_${command%% *}_is_refused_once" $((lines != 1)) "$(cat "$folder/said")"
+    done
+    $library -n 2 "$prony" profile --once -- true >"$folder/said" 2>&1
+    report ${library}_ranks_may_be_watched $? "$(cat "$folder/said")"
     says ${library}_is_measured_beside_the_own_ways "library's own" \
         $library -n 2 "$prony" comm --bytes 4k --seconds 0.1
     # A suite by ranks: each measures its lines, the first one's file has all of them, also of a run before.

@@ -151,6 +151,7 @@ static const struct arg rows[] = {
 const struct command cmd_advise = {
     .summary = "say what would make a program faster, and by how much",
     .run = run_advise,
+    .alone = true,
     .bytes = sizeof(struct advise_flags),
     .args = {.command = "prony advise",
              .usage = "[options] NETWORK | TRACE | -- COMMAND…",

@@ -437,6 +437,7 @@ static const struct arg rows[] = {
 const struct command cmd_answer = {
     .summary = "say what the results mean, or how to run a network on this machine",
     .run = run_answer,
+    .alone = true,
     .bytes = sizeof(struct options),
     .args = {.command = "prony answer",
              .usage = "[NETWORK] [options]",

@@ -152,6 +152,7 @@ static const struct arg rows[] = {
 const struct command cmd_bench = {
     .summary = "measure how fast a network trains and predicts",
     .run = run_bench,
+    .alone = true,
     .bytes = sizeof(struct bench_flags),
     .args = {.command = "prony bench",
              .usage = "NETWORK… [options], or --kernels [OP…], or --find-crossover [NETWORK…]",

@@ -499,6 +499,7 @@ static const struct arg rows[] = {
 const struct command cmd_compare = {
     .summary = "say what became faster or slower between two files or profiles",
     .run = run_compare,
+    .alone = true,
     .bytes = sizeof(struct compare_flags),
     .args = {.command = "prony compare",
              .usage = "OLD NEW [options]",

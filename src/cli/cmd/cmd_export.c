@@ -55,6 +55,7 @@ static const struct arg rows[] = {
 const struct command cmd_export = {
     .summary = "write a network as ONNX, for other programs",
     .run = run_export,
+    .alone = true,
     .bytes = sizeof(struct export_flags),
     .args = {.command = "prony export",
              .usage = "NETWORK [WEIGHTS] --out FILE.onnx, or FILE --out FILE.onnx",

@@ -128,6 +128,7 @@ static const struct arg rows[] = {
 const struct command cmd_generate = {
     .summary = "make samples like the data that a network has learnt",
     .run = run_generate,
+    .alone = true,
     .bytes = sizeof(struct generate_flags),
     .args = {.command = "prony generate",
              .usage = "NETWORK WEIGHTS [options]",

@@ -73,6 +73,7 @@ static const struct arg rows[] = {
 const struct command cmd_guide = {
     .summary = "serve the web explorer of stored results",
     .run = run_guide,
+    .alone = true,
     .bytes = sizeof(struct options),
     .args = {.command = "prony guide",
              .usage = "[options]",

@@ -272,6 +272,7 @@ static const struct arg rows[] = {
 const struct command cmd_predict = {
     .summary = "apply a trained network to data",
     .run = run_predict,
+    .alone = true,
     .bytes = sizeof(struct predict_flags),
     .args = {.command = "prony predict",
              .usage = "FILE DATA [options], or NETWORK [WEIGHTS] DATA [options]",

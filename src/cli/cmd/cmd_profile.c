@@ -268,6 +268,7 @@ static const struct arg rows[] = {
 const struct command cmd_profile = {
     .summary = "show where the time of a step goes, op by op, or of any program",
     .run = run_profile,
+    .alone = true,
     .bytes = sizeof(struct profile_flags),
     .args =
         {.command = "prony profile",

@@ -287,6 +287,7 @@ static const struct arg rows[] = {
 const struct command cmd_quantise = {
     .summary = "compute in 8 bits, and say what that costs",
     .run = run_quantise,
+    .alone = true,
     .bytes = sizeof(struct quantise_flags),
     .args = {.command = "prony quantise",
              .usage = "FILE DATA --out FILE, or NETWORK WEIGHTS DATA --out FILE",

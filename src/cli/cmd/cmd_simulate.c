@@ -176,6 +176,7 @@ static const struct arg rows[] = {
 const struct command cmd_simulate = {
     .summary = "how a training would scale on machines that are not here",
     .run = run_simulate,
+    .alone = true,
     .bytes = sizeof(struct simulate_flags),
     .args = {.command = "prony simulate",
              .usage = "NETWORK [--workers N,…] [--platform NAME|FILE] [options]",

@@ -439,6 +439,7 @@ static const struct arg rows[] = {
 const struct command cmd_store = {
     .summary = "keep records of benchmarks in a file, list and export them",
     .run = run_store,
+    .alone = true,
     .bytes = sizeof(struct options),
     .args = {.command = "prony store",
              .usage = "add FILE…|- | list | show ID | export | merge STORE… | remove ID… | check "
