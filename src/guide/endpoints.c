@@ -104,20 +104,35 @@ static enum status add_newest(void *context, int64_t id, const char *line, size_
     return STATUS_OK;
 }
 
+/* What each view that needs something of its own has to show. */
+static void add_holdings(struct json_writer *json, const struct store_holdings *holdings)
+{
+    json_key(json, "views");
+    json_object(json);
+    json_put_bool(json, "scaling", holdings->several);
+    json_put_bool(json, "roofline", holdings->rated > 0);
+    json_put_bool(json, "precision", holdings->accurate > 0);
+    json_put_bool(json, "profiles", holdings->profiles > 0);
+    json_end(json);
+}
+
 enum status endpoint_status(struct call *call)
 {
     static const struct store_filter ok = {"status", "ok"};
     struct store_state state = {0};
+    struct store_holdings holdings = {0};
     int64_t count = 0;
     if (call->store) {
         TRY(store_count(call->store, call_where(call), &count));
         TRY(store_look(call->store, &state));
+        TRY(store_holdings(call->store, &holdings));
     }
     json_object(&call->json);
     call_add_text(&call->json, "version", version_number);
     call_add_text(&call->json, "store", call->store_path);
     call_add_int(&call->json, "records", count);
     call_add_int(&call->json, "change", state.change);
+    add_holdings(&call->json, &holdings);
     if (call->store)
         TRY(store_list(call->store, (struct store_where){&ok, 1}, 1, 0, add_newest, call));
     json_end(&call->json);

@@ -112,6 +112,14 @@ enum status store_recent(struct store *store, const char *kind, int64_t limit,
 /* The line with this id; STATUS_INPUT when there is none. */
 enum status store_get(struct store *store, int64_t id, struct text *line);
 enum status store_count(struct store *store, struct store_where where, int64_t *out);
+/* What there is to show besides results in general. */
+struct store_holdings {
+    int64_t profiles;
+    int64_t accurate; /* results that say how many answers were right */
+    int64_t rated;    /* results that say how many FLOP/s they reached */
+    bool several;     /* there are results with unlike numbers of threads, workers or nodes */
+};
+enum status store_holdings(struct store *store, struct store_holdings *out);
 /* The values a key (NULL: every key but time) has under the filters of the *other* keys, with how
  * often, in order. Each key begins with a visit whose value is NULL. */
 enum status store_values(struct store *store, const char *key, struct store_where where,

@@ -226,6 +226,56 @@ enum status store_row(struct store *store, int64_t id, struct store_row *out)
     return status;
 }
 
+/* Inside a question: results that have this metric. */
+static enum status count_metric(struct store *store, enum metric_index metric, int64_t *out)
+{
+    const double *values;
+    TRY(columns_metric(store, metric, &values));
+    *out = 0;
+    for (size_t row = 0; row < store->columns.count; row++)
+        *out += !isnan(values[row]);
+    return STATUS_OK;
+}
+
+/* Inside a question: do results that say this number say several? */
+static bool has_several(const struct store *store, enum axis_index axis)
+{
+    const struct column *column = &store->columns.keys[axis];
+    uint32_t first = 0; /* the code of "" */
+    for (size_t row = 0; row < store->columns.count; row++) {
+        if (column->codes[row] && first && column->codes[row] != first)
+            return true;
+        if (column->codes[row])
+            first = column->codes[row];
+    }
+    return false;
+}
+
+static enum status count_profiles(struct store *store, int64_t *out)
+{
+    sqlite3_stmt *statement;
+    bool row;
+    TRY(store_prepare(store, "SELECT COUNT(*) FROM line WHERE kind = 'profile'", &statement));
+    enum status status = store_step(store, statement, &row);
+    *out = sqlite->column_int64(statement, 0);
+    sqlite->finalize(statement);
+    return status;
+}
+
+enum status store_holdings(struct store *store, struct store_holdings *out)
+{
+    TRY(columns_begin(store));
+    enum status status = count_metric(store, METRIC_accuracy, &out->accurate);
+    if (status == STATUS_OK)
+        status = count_metric(store, METRIC_flop_rate, &out->rated);
+    if (status == STATUS_OK)
+        status = count_profiles(store, &out->profiles);
+    out->several = has_several(store, AXIS_threads) || has_several(store, AXIS_workers) ||
+                   has_several(store, AXIS_nodes);
+    columns_end(store);
+    return status;
+}
+
 enum status store_look(struct store *store, struct store_state *out)
 {
     const struct columns *columns = &store->columns;

@@ -3,7 +3,10 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { openPage, shown, startGuide, stopGuide, withClipboard } from "./guide.mjs";
+import { join } from "node:path";
+import { changedTo, openPage, run, settled, shown, startGuide, stopGuide, withClipboard } from "./guide.mjs";
+import { WIDTHS } from "./looks.mjs";
+import { VIEWS } from "./sound.mjs";
 
 export const frameTests = {
   async the_link_to_a_view_is_copied({ open }) {
@@ -15,6 +18,59 @@ export const frameTests = {
       assert.equal(await page.evaluate(() => navigator.clipboard.readText()), page.url());
     });
     await page.waitForSelector('#copy-link:has-text("Copy link")');
+  },
+
+  // At every width each view has a tab that is seen whole, or an entry of the menu that is.
+  async every_view_is_reached_and_seen({ open }) {
+    for (const [width, height] of Object.values(WIDTHS)) {
+      const page = await open("/?view=machines", { viewport: { width, height } });
+      await settled(page);
+      await page.focus("#more");
+      await page.keyboard.press("Enter");
+      const places = await page.$$eval("#views a", (links) =>
+        links
+          .filter((link) => link.checkVisibility({ visibilityProperty: true }))
+          .map((link) => {
+            const { left, right, top, bottom } = link.getBoundingClientRect();
+            const over = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+            return {
+              view: link.id.replace(/^(view|more)-/, ""),
+              whole: left >= 0 && right <= innerWidth && bottom <= innerHeight && over === link,
+            };
+          }),
+      );
+      assert.deepEqual(places.map(({ view }) => view).sort(), [...VIEWS].sort(), `at ${width}`);
+      assert.deepEqual(places.filter(({ whole }) => !whole), [], `at ${width}`);
+      await page.keyboard.press("Escape");
+      assert.equal(await page.evaluate(() => document.activeElement.id), "more");
+      assert.equal(await page.$eval("#more-views", ({ open: shows }) => shows), false);
+      await page.keyboard.press("Enter");
+      await page.keyboard.press("Tab");
+      const chosen = await page.evaluate(() => document.activeElement.id.replace("more-", ""));
+      await page.keyboard.press("Enter");
+      await changedTo(page, `view=${chosen}`);
+      assert.equal(await page.$eval("#more-views", ({ open: shows }) => shows), false);
+    }
+  },
+
+  async views_that_nothing_fills_stand_apart({ browser, prony, folder, open }) {
+    const apart = (page) => page.$$eval(".views-more div + div a", (links) => links.map(({ id }) => id));
+    assert.deepEqual(await apart(await open("/")), ["more-precision"]);
+    const empty = join(folder, "nothing.db");
+    run(prony, "store", "create", "--empty", "--store", empty);
+    const { guide, address } = startGuide(prony, empty);
+    const page = await openPage(browser, await address, "/");
+    assert.deepEqual(
+      await apart(page),
+      ["explorer", "compare", "scaling", "roofline", "precision", "machines", "profiles", "answers"].map(
+        (view) => `more-${view}`,
+      ),
+    );
+    await page.click("#more");
+    await page.click("#more-profiles");
+    assert.match(await page.textContent("main"), /No profiles yet.*prony profile/s);
+    await page.context().close();
+    await stopGuide(guide);
   },
 
   async the_tab_of_a_view_is_seen_on_a_phone({ open }) {

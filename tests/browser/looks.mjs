@@ -59,12 +59,14 @@ function troublesInPage() {
       const style = getComputedStyle(around);
       if (style.overflowX === "visible" && style.overflowY === "visible") continue;
       const frame = around.getBoundingClientRect();
-      const scrolls = /auto|scroll/.test(style.overflowX + style.overflowY);
+      // Where no bar shows that a box scrolls, what is beyond its edge is as good as cut.
+      const scrolls =
+        /auto|scroll/.test(style.overflowX + style.overflowY) && style.scrollbarWidth !== "none";
       if (
         !scrolls &&
         !around.title &&
         !one.title &&
-        (box.right > frame.right + 1 || box.bottom > frame.bottom + 2)
+        (box.left < frame.left - 1 || box.right > frame.right + 1 || box.bottom > frame.bottom + 2)
       )
         troubles.push(`cut: ${text}`);
       box.left = Math.max(box.left, frame.left);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { changedTo, openPage, run, startGuide, stopGuide, withClipboard } from "./guide.mjs";
+import { changedTo, openPage, run, startGuide, stopGuide, visit, withClipboard } from "./guide.mjs";
 import { troublesOf } from "./looks.mjs";
 
 const cardsOf = (page) =>
@@ -159,10 +159,16 @@ export const overviewTests = {
     assert.equal(await page.getAttribute(".overview-machine strong", "title"), "box");
     const groups = await page.$$eval("#machine optgroup", (all) => all.map(({ label }) => label));
     assert.deepEqual(groups, ["Your machines", "Measured elsewhere (shipped with prony)"]);
+    const marked = await page.$$eval("#machine optgroup:last-child option", (all) =>
+      all.map(({ textContent }) => textContent.startsWith("Shipped: ")),
+    );
+    assert.ok(marked.length > 0 && marked.every(Boolean), "a shipped machine is not marked");
     await page.click(".elsewhere:last-child a");
     await changedTo(page, "source=shipped");
     await page.waitForSelector(".overview-machine .badge");
     assert.deepEqual(await troublesOf(page), []);
+    await visit(page, "/?view=scaling&source=shipped"); // names no machine: one network on one of them
+    assert.match(page.url(), /source=shipped&model=[^&]+&server=[^&]+$/);
     await page.context().close();
     assert.equal(await stopGuide(guide), 0);
   },

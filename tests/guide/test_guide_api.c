@@ -102,6 +102,16 @@ TEST(metrics_have_titles_and_groups)
     CHECK_EQUAL_TEXT(item(json_get(answer, "groups"), METRIC_GROUP_LEARNING)->string, "learning");
 }
 
+TEST(status_says_which_views_are_filled)
+{
+    if (!start())
+        return;
+    const struct json *views = json_get(get("/api/status", 200), "views");
+    CHECK(json_bool(views, "scaling", false)); /* one result has more threads */
+    CHECK(json_bool(views, "profiles", false));
+    CHECK(!json_bool(views, "precision", true));
+}
+
 TEST(points_beside_a_baseline)
 {
     if (!start())

@@ -34,6 +34,7 @@ export interface Status {
   version: string;
   store: string; // its file
   records: number;
+  views: Record<string, boolean>; // those that need results of their own kind: whether there are any
   newest?: { id: number; at: string; point: PointOf };
 }
 

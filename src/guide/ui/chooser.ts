@@ -23,20 +23,31 @@ export function machineTitle({ machine, server }: Pick<MachineEntry, "machine" |
 
 function group(title: string, machines: MachineEntry[], chosen: string): Child {
   const options = machines.map((one) =>
-    element("option", { value: keyOf(one), selected: keyOf(one) === chosen }, machineTitle(one)),
+    element(
+      "option",
+      { value: keyOf(one), selected: keyOf(one) === chosen },
+      (one.source === "shipped" ? "Shipped: " : "") + machineTitle(one),
+    ),
   );
   return options.length > 0 ? element("optgroup", { label: title }, ...options) : null;
 }
 
-// `server`: the one that the address names; null where it names none.
+// What an address names; null where it names none.
+export interface Named {
+  server: string | null;
+  source: string | null;
+}
+
 export function machineChooser(
   overview: Overview,
-  server: string | null,
+  { server, source }: Named,
   onChoose: (server: string, source: string) => void,
 ): Child[] {
   const machines = machinesOf(overview);
   if (machines.length === 0) return [];
-  const found = machines.find((one) => one.server === server);
+  const found =
+    machines.find((one) => one.server === server && one.source === source) ??
+    machines.find((one) => one.server === server && source === null);
   const own = machines.filter(({ source }) => source !== "shipped");
   const shipped = machines.filter(({ source }) => source === "shipped");
   const chosen = found ? keyOf(found) : NONE;

@@ -1,12 +1,13 @@
-// frame.ts: what stands around every view: the tabs, the machine, the link to copy, the colours, and the
+// frame.ts: what stands around every view: the machine, the link to copy, the colours, and the
 // words that take a view's place while it loads or when the server has stopped.
 
 import type { Overview, Status } from "./api";
-import { machineChooser } from "./chooser";
+import { machineChooser, type Named } from "./chooser";
 import { copyButton } from "./copy";
 import { attributed, drawn, element, find, refill, type Child } from "./dom";
 import { many, moment, shellWord } from "./format";
-import { addressOf, commandLine, type View } from "./page";
+import { commandLine, type View } from "./page";
+import { fillTabs, showFilled } from "./tabs";
 import { themeSwitch } from "./theme";
 
 // Two links of a chain; on a narrow screen it stands for the words.
@@ -20,10 +21,7 @@ function linkIcon(): SVGElement {
 }
 
 export function fillHeader(views: View[], redraw: () => void): void {
-  const links = views
-    .filter(({ title }) => title)
-    .map(({ name, title }) => element("a", { id: `view-${name}`, href: addressOf(name) }, title));
-  find("views").replaceChildren(...links);
+  fillTabs(views);
   const link = copyButton("Copy link", "Copy the link to this view", () => location.href, {
     id: "copy-link",
     className: "bar-button",
@@ -33,28 +31,16 @@ export function fillHeader(views: View[], redraw: () => void): void {
   find("switch").replaceWith(themeSwitch(redraw));
 }
 
-// The tab of the view that is shown, moved to where it can be seen.
-export function markView(name: string): void {
-  const tabs = find("views");
-  for (const link of tabs.querySelectorAll<HTMLElement>("a")) {
-    if (link.id !== `view-${name}`) {
-      link.removeAttribute("aria-current");
-      continue;
-    }
-    link.setAttribute("aria-current", "page");
-    tabs.scrollLeft = link.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - link.clientWidth) / 2;
-  }
-}
-
 export function showMachines(
   overview: Overview,
-  server: string | null,
+  asked: Named,
   onChoose: (server: string, source: string) => void,
 ): void {
-  refill(find("machine-place"), machineChooser(overview, server, onChoose));
+  refill(find("machine-place"), machineChooser(overview, asked, onChoose));
 }
 
 export function showStore(status: Status): void {
+  showFilled(status);
   const newest = status.newest ? ` · newest ${moment(status.newest.at)}` : "";
   find("store").textContent =
     `${many(status.records, "result")}${newest} · ${status.store} · prony ${status.version}`;

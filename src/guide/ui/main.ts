@@ -12,10 +12,11 @@ import {
 } from "./api";
 import { element, find, refill } from "./dom";
 import { emptyStore } from "./empty";
-import { fillHeader, guideCommand, markView, showGone, showMachines, showStore, skeleton } from "./frame";
+import { fillHeader, guideCommand, showGone, showMachines, showStore, skeleton } from "./frame";
 import { learnMetrics } from "./format";
 import { addressOf, changed, HOME, note, type Asked, type Content, type View } from "./page";
 import { drawPlots, resizePlots } from "./plot";
+import { markView } from "./tabs";
 import { explainPage, followTerms } from "./terms";
 import { views } from "./views/index";
 
@@ -210,11 +211,14 @@ class Page {
   private async fillMachines(name: string): Promise<void> {
     const overview = await fetchOverview({}).catch(() => null);
     if (!overview) return;
-    const asked = readAddress().parameters.get("server");
-    showMachines(overview, asked ?? (name === HOME ? overview.server : null), (server, source) => {
+    const { parameters } = readAddress();
+    const asked = { server: parameters.get("server"), source: parameters.get("source") };
+    const found = asked.server === null && name === HOME ? overview : asked;
+    showMachines(overview, found, (server, source) => {
       const now = readAddress();
       const target = BY_MACHINE.includes(now.name) ? now.name : HOME;
-      this.go(addressOf(target, target === HOME ? { server, source } : changed(now.parameters, { server })));
+      const choice = { server, source };
+      this.go(addressOf(target, target === HOME ? choice : changed(now.parameters, choice)));
     });
   }
 }
