@@ -133,7 +133,8 @@ function scalingCard(found: Scaling, y: string, show: string, filters: Filters, 
     legend: drawn.map(({ key, name: title }) => ({ key, name: title })),
     ends: true,
     lines: (drawn.length * 1.15) / 2,
-    draw: (theme, size) => drawScaling(sheet, theme, size),
+    draw: (theme, size, hidden) =>
+      drawScaling({ ...sheet, series: drawn.filter(({ key }) => !hidden.has(key)) }, theme, size),
     onPick: (record) => asked.open("record", { id: String(record) }),
     listing: {
       id: "scaling-table",
@@ -146,12 +147,12 @@ function scalingCard(found: Scaling, y: string, show: string, filters: Filters, 
   });
 }
 
-// What an address that asks for nothing begins with: one network on one machine, those of the newest
+// What an address that leaves it open begins with: one network on one machine, those of the newest
 // result where they were measured with several numbers, else those with most series.
-async function firstFilters(over: string, y: string, asked: Asked): Promise<Filters> {
+async function firstFilters(over: string, y: string, given: Filters, asked: Asked): Promise<Filters> {
   const newest = asked.status.newest?.point;
-  const filters = await withSource({});
-  for (const axis of ["model", "server"]) {
+  const filters = { ...(await withSource(given)) };
+  for (const axis of ["model", "server"].filter((each) => !given[each])) {
     const group = ["server", "model", "phase", "framework", "backend", "batch"];
     const { groups, series } = await fetchScaling(over, y, group, filters);
     const at = groups.indexOf(axis);
@@ -173,8 +174,9 @@ export const scaling: View = {
     const { catalogue, parameters } = asked;
     const over = parameters.get("over") ?? "threads";
     const y = parameters.get("y") ?? "throughput";
-    const open = [...parameters].length === 0;
-    const filters = open ? await firstFilters(over, y, asked) : filtersOf(parameters, OWN);
+    const given = filtersOf(parameters, OWN);
+    const open = !parameters.has("over") || Object.keys(given).length === 0; // a link, no choice made here
+    const filters = open ? await firstFilters(over, y, given, asked) : given;
     const group = (parameters.get("group") ?? "").split(",").filter(Boolean);
     const [values, found] = await Promise.all([
       fetchValues(filters),
@@ -220,7 +222,9 @@ export const scaling: View = {
               over === "threads" ? benchLine("large --threads 1,2", asked.status) : null,
             ),
           ];
-    const address = open ? addFilters(new URLSearchParams({ over }), filters) : parameters;
+    const own = new URLSearchParams([...parameters].filter(([key]) => OWN.includes(key) && key !== "over"));
+    own.set("over", over);
+    const address = open ? addFilters(own, filters) : parameters;
     return { title: `Scaling over ${label(over)}`, address, aside, main };
   },
 };
