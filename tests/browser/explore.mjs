@@ -3,7 +3,7 @@
 // Scaling look at every width.
 
 import assert from "node:assert/strict";
-import { askSql, changedTo, rowsOf, saved, settled } from "./guide.mjs";
+import { askSql, changedTo, pixelsOf, rowsOf, saved, settled } from "./guide.mjs";
 
 const PLAIN = "threads=1&workers=1&server=box";
 const BY_BATCH = `/?y=throughput&x=batch&group=framework,backend&log=xy&phase=training&${PLAIN}`;
@@ -49,7 +49,43 @@ export const exploreTests = {
       .forEach(({ text, top }, at) =>
         assert.ok(top >= sorted[at].bottom - 3, `${sorted[at].text} on ${text}`),
       );
-    assert.equal(await page.isVisible("#chart-legend"), false);
+    assert.equal(await page.$eval("#chart-legend", (one) => getComputedStyle(one).opacity), "0");
+  },
+
+  async legend_entries_hide_and_show_their_series({ open }) {
+    const page = await open(
+      `/?y=throughput&x=phase&group=batch&chart=bar&server=box&workers=1&threads=1&backend=simd`,
+    );
+    await settled(page);
+    assert.ok((await pixelsOf(page, "--series-2")) > 100, "nothing to hide");
+    await page.focus("#chart-legend li:nth-child(2) button");
+    await page.keyboard.press("Enter");
+    await settled(page);
+    assert.equal(await page.getAttribute("#chart-legend li:nth-child(2) button", "aria-pressed"), "false");
+    assert.equal(await pixelsOf(page, "--series-2", ".chart"), 0);
+    assert.ok(!(await wordsIn(page)).some(({ text }) => text === "batch 3"), "the file has what is hidden");
+    await page.click("#chart-legend li:nth-child(2) button");
+    await settled(page);
+    assert.ok((await pixelsOf(page, "--series-2")) > 100, "it does not come back");
+  },
+
+  async names_at_line_ends_hide_their_series({ open }) {
+    const page = await open(BY_BATCH);
+    await settled(page);
+    const names = () =>
+      page.$eval(".chart canvas", (canvas) =>
+        globalThis.canvasTexts(canvas).filter(({ text }) => /numpy/i.test(text)),
+      );
+    const [name] = await names();
+    const box = await (await page.$(".chart canvas")).boundingBox();
+    const by = box.width / (await page.$eval(".chart canvas", ({ width }) => width));
+    await page.mouse.click(box.x + (name.left + 6) * by, box.y + ((name.top + name.bottom) / 2) * by);
+    await page.waitForSelector('#chart-legend.in-use button[aria-pressed="false"]');
+    await settled(page);
+    assert.deepEqual(await names(), []);
+    await page.click('#chart-legend button[aria-pressed="false"]');
+    await settled(page);
+    assert.equal((await names()).length, 1);
   },
 
   async six_series_are_drawn_at_first({ open }) {
@@ -69,7 +105,7 @@ export const exploreTests = {
     const names = async (group, more) => {
       const page = await open(`/?y=throughput&x=batch&group=${group}&log=xy&server=box&${more}`);
       const all = await page.$$eval("#chart-legend li", (items) =>
-        items.map(({ lastChild }) => lastChild.textContent),
+        items.map(({ firstChild }) => firstChild.lastChild.textContent),
       );
       await page.context().close();
       return all;
@@ -170,7 +206,7 @@ export const exploreTests = {
     );
     assert.deepEqual(batches, ["1", "3", "10", "64"]);
     assert.deepEqual(
-      await page.$$eval("#chart-legend li", (all) => all.map(({ lastChild }) => lastChild.textContent)),
+      await page.$$eval("#chart-legend button", (all) => all.map(({ lastChild }) => lastChild.textContent)),
       ["batch 1", "batch 3", "batch 10", "batch 64"],
     );
     const phases = (await wordsIn(page)).filter(({ text }) => ["training", "inference"].includes(text));

@@ -28,7 +28,8 @@ echarts.use([
   SVGRenderer,
 ]);
 
-export type Draw = (theme: Theme, size: Size) => EChartsCoreOption;
+// `hidden`: the keys of the legend whose series the reader took out.
+export type Draw = (theme: Theme, size: Size, hidden: ReadonlySet<string>) => EChartsCoreOption;
 
 // One of several drawings of the same kind, side by side.
 export interface Panel {
@@ -69,7 +70,8 @@ export interface Plot<Row> {
 // What is to be drawn in an element.
 interface Order {
   key: string;
-  draw: Draw;
+  draw(theme: Theme, size: Size): EChartsCoreOption;
+  onHide(series: string): void;
   onPick: ((record: number) => void) | undefined;
   onStretch: ((from: number, to: number) => void) | undefined;
 }
@@ -84,6 +86,15 @@ interface Place extends Order {
 // waits in its element, and reaches the drawing of its name when the element is found on the page.
 const orders = new WeakMap<Element, Order>();
 const places = new Map<string, Place>(); // on the page, by key
+
+// Series that the reader took out, by drawing; they stay out while the page is open.
+const hiddenIn = new Map<string, Set<string>>();
+
+function hiddenOf(key: string): Set<string> {
+  const hidden = hiddenIn.get(key) ?? new Set<string>();
+  hiddenIn.set(key, hidden);
+  return hidden;
+}
 
 const PHONE = "(max-width: 40rem)"; // where a table is long: it is closed at first
 const HEIGHT = 400; // of a drawing in a file, in pixels, where the page does not show it
@@ -101,11 +112,15 @@ function posterOf<Row>(plot: Plot<Row>): Poster {
     panels,
   } = plot;
   const place = places.get(panels?.[0]?.key ?? key);
+  const hidden = hiddenOf(key);
   return {
     title: constants ? `${title}: ${constants}` : title,
     lines: [filters, subtitle].filter((line): line is string => Boolean(line)),
-    legend: ends && !panels ? [] : legend,
-    drawings: panels ?? [{ title: "", draw: plot.draw }],
+    legend: ends && !panels ? [] : legend.filter((entry) => !hidden.has(entry.key)),
+    drawings: (panels ?? [{ title: "", draw: plot.draw }]).map(({ title: name, draw }) => ({
+      title: name,
+      draw: (theme, size) => draw(theme, size, hidden),
+    })),
     height: place?.element.clientHeight ?? HEIGHT,
     width: panels ? 0 : (place?.element.clientWidth ?? 0),
     source,
@@ -127,7 +142,14 @@ function slotOf<Row>(plot: Plot<Row>, title: string, { key, draw }: Panel): HTML
   const needed = `${5 + 2 * Math.max(lines, 3)}rem`;
   if (lines > 0) slot.style[ends ? "minHeight" : "height"] = needed;
   if (height) slot.style.height = `${height}px`;
-  orders.set(slot, { key, draw, onPick, onStretch });
+  const hidden = hiddenOf(plot.key);
+  orders.set(slot, {
+    key,
+    draw: (theme, size) => draw(theme, size, hidden),
+    onHide: (series) => toggleSeries(plot, series),
+    onPick,
+    onStretch,
+  });
   return attributed(slot, { role: "img", "aria-label": `${title}. The figures are in the table below it.` });
 }
 
@@ -145,27 +167,48 @@ function drawingOf<Row>(plot: Plot<Row>): HTMLElement {
   return element("div", { className: "panels", id: `${key}-panels` }, ...figures);
 }
 
-// What the colours mean: a list that wraps and has no pages.
-function legendOf<Row>({ key, legend = [], ends, panels }: Plot<Row>): Child {
+// Takes a series out or back in. The last one that is left brings all of them back.
+function toggleSeries<Row>({ key, legend = [] }: Plot<Row>, series: string): void {
+  const hidden = hiddenOf(key);
+  if (!hidden.delete(series)) hidden.add(series);
+  if (legend.every((entry) => hidden.has(entry.key))) hidden.clear();
+  const list = document.getElementById(`${key}-legend`);
+  if (list) markHidden(list, legend, hidden);
+  resizePlots();
+}
+
+function markHidden(list: HTMLElement, legend: Entry[], hidden: ReadonlySet<string>): void {
+  list.classList.toggle("in-use", legend.some((entry) => hidden.has(entry.key)));
+  list.querySelectorAll("button").forEach((button, index) => {
+    button.setAttribute("aria-pressed", String(!hidden.has(legend[index]?.key ?? "")));
+  });
+}
+
+// What the colours mean: a list that wraps and has no pages. Each entry hides its series, or shows it again.
+function legendOf<Row>(plot: Plot<Row>): Child {
+  const { key, legend = [], ends, panels } = plot;
   if (legend.length < 2) return null;
   const looks = looksOf(
     legend.map((entry) => entry.key),
     readTheme(),
   );
-  const items = legend.map(({ name }, index) => {
+  const items = legend.map(({ key: series, name }, index) => {
     const sign = element(
       "span",
       { className: "swatch", ariaHidden: "true" },
       SIGNS[looks[index]?.symbol ?? ""] ?? "●",
     );
     sign.style.color = `var(${looks[index]?.variable ?? "--text"})`;
-    return element("li", {}, sign, name);
+    const button = element("button", { type: "button", title: `Hide or show ${name}` }, sign, name);
+    button.addEventListener("click", () => toggleSeries(plot, series));
+    return element("li", {}, button);
   });
   const list = element(
     "ul",
     { className: ends && !panels ? "legend narrow" : "legend", id: `${key}-legend` },
     ...items,
   );
+  markHidden(list, legend, hiddenOf(key));
   return attributed(list, { "aria-label": "Series" });
 }
 
@@ -229,7 +272,8 @@ function placeOrder(slot: HTMLElement, order: Order): void {
 function startChart(place: Place): echarts.ECharts {
   const chart = echarts.init(place.element);
   chart.on("click", ({ data }) => {
-    const { record } = (data ?? {}) as { record?: number };
+    const { record, series } = (data ?? {}) as { record?: number; series?: string };
+    if (series !== undefined) place.onHide(series);
     if (record !== undefined && !place.dragged) place.onPick?.(record);
   });
   followDrag(place, chart);

@@ -6,6 +6,7 @@ import type { Look } from "./drawing";
 import { textWidth } from "./text";
 
 export interface End {
+  key?: string; // of its series: picking the name takes it out
   name: string;
   look: Look;
   x: number | string;
@@ -76,9 +77,8 @@ export function endLabels(ends: End[], width: number, theme: Theme): CustomSerie
   const textRoom = Math.floor(width * SHARE);
   return {
     type: "custom",
-    silent: true,
     z: 5,
-    data: ends.map(({ x, y }) => [x, y]),
+    data: ends.map(({ key, x, y }) => ({ value: [x, y], series: key })),
     encode: { x: 0, y: 1 },
     tooltip: { show: false },
     renderItem: (parameters, api) => {
@@ -102,6 +102,7 @@ export function endLabels(ends: End[], width: number, theme: Theme): CustomSerie
         children: [
           {
             type: "polyline",
+            silent: true,
             shape: {
               points: [
                 [fromX + 6, fromY],
@@ -116,6 +117,7 @@ export function endLabels(ends: End[], width: number, theme: Theme): CustomSerie
             type: "text",
             x: right + 6,
             y,
+            silent: end.key === undefined,
             style: {
               text: end.name,
               fill: theme.text,

@@ -93,7 +93,7 @@ export const line: Chart = {
                 all.flatMap(({ key, name, points }) => {
                   const last = points[points.length - 1];
                   const look = looks.get(key);
-                  return last && look ? [{ name, look, x: at(last), y: last.y * scale.factor }] : [];
+                  return last && look ? [{ key, name, look, x: at(last), y: last.y * scale.factor }] : [];
                 }),
                 size.width,
                 theme,

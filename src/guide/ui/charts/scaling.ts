@@ -75,11 +75,11 @@ function endsOf(sheet: ScalingSheet, looks: Look[], places: number[], theme: The
       );
   const perfect = { colour: theme.faint, variable: "--faint", symbol: "circle", dash: "dashed" as const };
   return [
-    ...sheet.series.flatMap(({ name, points }, index) => {
+    ...sheet.series.flatMap(({ key, name, points }, index) => {
       const end = points[points.length - 1];
       const value = end ? valueOf(sheet, end) : null;
       const look = looks[index];
-      return end && look && value !== null ? [{ name, look, x: Number(end.x), y: value }] : [];
+      return end && look && value !== null ? [{ key, name, look, x: Number(end.x), y: value }] : [];
     }),
     { name: IDEAL, look: perfect, x: last, y: ideal },
   ];

@@ -149,7 +149,11 @@ function calibrationCard(machine: Machine, asked: Asked): HTMLElement {
         : [],
     folded: true,
     legend: curves.map(({ name }) => ({ key: name, name })),
-    draw: (theme) => drawCalibration(curves, theme),
+    draw: (theme, _size, hidden) =>
+      drawCalibration(
+        curves.filter((curve) => !hidden.has(curve.name)),
+        theme,
+      ),
     listing: {
       id: "calibration-table",
       caption: "Ceilings by unit, threads, pages and working set",

@@ -99,7 +99,11 @@ function tradeCard(trades: Trade[], filters: Filters, asked: Asked): HTMLElement
       ),
     ],
     legend: names.map((name) => ({ key: name, name })),
-    draw: (theme) => drawPareto(trades, theme),
+    draw: (theme, _size, hidden) =>
+      drawPareto(
+        trades.filter((trade) => !hidden.has(trade.precision)),
+        theme,
+      ),
     onPick: (record) => asked.open("record", { id: String(record) }),
     listing: {
       id: "precision-table",

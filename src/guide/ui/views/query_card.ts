@@ -120,6 +120,15 @@ function withSeries(sheet: Sheet, series: Series[]): Sheet {
   return { ...sheet, series, points: series.flatMap(({ points }) => points) };
 }
 
+// The same but the series that the reader took out.
+function without(sheet: Sheet, hidden: ReadonlySet<string>): Sheet {
+  if (hidden.size === 0) return sheet;
+  return withSeries(
+    sheet,
+    sheet.series.filter(({ key }) => !hidden.has(key)),
+  );
+}
+
 // A sheet for each value of the axis that tells the charts apart, with the same axes and looks.
 function facetsOf(sheet: Sheet, state: State): { value: Value; sheet: Sheet }[] {
   const titles = groupTitles(state);
@@ -305,7 +314,7 @@ function faceted(sheet: Sheet, state: State, chart: Chart): Drawing {
     panels: shown.map(({ value, sheet: its }, index) => ({
       key: `chart-${index}`,
       title: valueWords(state.facet, value),
-      draw: (theme, size) => chart.draw({ ...its, theme, size }),
+      draw: (theme, size, hidden) => chart.draw({ ...without(its, hidden), theme, size }),
     })),
     left:
       facets.length > PANELS
@@ -353,7 +362,7 @@ export function queryCard(sheet: Sheet, state: State, context: CardContext): HTM
     lines,
     legend: drawn.map(({ key, name: title }) => ({ key, name: title })),
     ends: chart.ends ?? false,
-    draw: (theme, size) => chart.draw({ ...withSeries(sheet, drawn), theme, size }),
+    draw: (theme, size, hidden) => chart.draw({ ...without(withSeries(sheet, drawn), hidden), theme, size }),
     ...(panels ? { panels } : {}),
     ...(change ? { onPick: (record: number) => change(() => ({ point: record })) } : {}),
     listing: {

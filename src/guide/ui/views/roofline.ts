@@ -123,7 +123,11 @@ function rooflineCard(found: Roofline, colour: string, words: string, asked: Ask
       ),
     ],
     legend: names.map((title) => ({ key: title, name: title })),
-    draw: (theme) => drawRoofline({ points: found.points, roofs, seriesOf }, theme),
+    draw: (theme, _size, hidden) =>
+      drawRoofline(
+        { points: found.points.filter((point) => !hidden.has(seriesOf(point))), roofs, seriesOf },
+        theme,
+      ),
     onPick: (record) => asked.open("record", { id: String(record) }),
     listing: {
       id: "roofline-table",
