@@ -170,7 +170,8 @@ int prony_data_open(const char *name, const struct prony_data_options *options,
                     struct prony_data **out);
 void prony_data_close(struct prony_data *data); /* NULL is fine */
 int64_t prony_data_rows(const struct prony_data *data);
-/* What was done to read it, a line each, for a person; "" when there is nothing to say. */
+/* What was done to read it, a line each, for a person; "" when there is nothing to say. prony_begin
+ * adds a line where it filled gaps with figures of the rows that are learnt from. */
 const char *prony_data_notes(const struct prony_data *data);
 /* A network for the data that is a sensible start, as "mlp:13-32-16-1"; lives as long as the data.
  */

@@ -27,6 +27,7 @@ struct column {
     enum column_kind kind;
     bool filled; /* a missing number is … */
     float fill;
+    int64_t gaps; /* so many were missing where it was found; not saved */
     int32_t value_count;
     const char **values; /* of texts: sorted, distinct; "" is a missing one */
 };

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/plain.h"
+#include "data/gaps.h"
 #include "data/stream.h"
 
 #include <string.h>
@@ -369,6 +370,22 @@ static enum status take_features(struct csv *csv, const struct columns *columns,
     return csv_fill_features(csv, columns, from);
 }
 
+/* Room for the places of the cells that a mean or median fills. */
+static enum status keep_gaps(struct dataset *dataset, const char *fill)
+{
+    struct gaps *gaps;
+    int64_t count = 0;
+    if (!text_equal(fill, "mean") && !text_equal(fill, "median"))
+        return STATUS_OK;
+    for (int32_t i = 0; i < dataset->table->count; i++)
+        count += dataset->table->list[i].gaps;
+    NEED(gaps = arena_alloc(&dataset->arena, sizeof *gaps));
+    NEED(gaps->cells = arena_array(&dataset->arena, (size_t)count + 1, sizeof *gaps->cells));
+    gaps->median = text_equal(fill, "median");
+    dataset->gaps = gaps;
+    return STATUS_OK;
+}
+
 /* The table of the data set, as it is or as the network that is given learnt it; the features. */
 static enum status use_table(struct csv *csv, const struct dataset_options *options, int32_t *from)
 {
@@ -380,6 +397,8 @@ static enum status use_table(struct csv *csv, const struct dataset_options *opti
     }
     TRY(make_columns(csv, options, &columns, from));
     dataset->table = columns;
+    if (options->fill)
+        TRY(keep_gaps(dataset, options->fill));
     TRY(take_features(csv, columns, from));
     return name_features(dataset);
 }

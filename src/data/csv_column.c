@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "base/plain.h"
+#include "data/gaps.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -247,30 +248,19 @@ enum status csv_count_cells(struct csv *csv)
     return STATUS_OK;
 }
 
-static int compare_floats(const void *a, const void *b)
-{
-    const float left = *(const float *)a, right = *(const float *)b;
-    return (left > right) - (left < right);
-}
-
 /* The mean or the median of the numbers of a column that has some. */
 static enum status find_middle(const struct csv *csv, int32_t column, bool median, float *out)
 {
     float *numbers;
     int64_t count = 0;
-    double sum = 0, number;
+    double number;
     enum status status = STATUS_OK;
     NEED(numbers = mem_array((size_t)csv->rows, sizeof *numbers));
     for (int64_t row = 0; status == STATUS_OK && row < csv->rows; row++)
-        if (csv_what(csv, csv_cell(csv, row, column), &number) == CELL_NUMBER) {
-            status = csv_number(csv, row, column, &numbers[count]);
-            sum += (double)numbers[count++];
-        }
-    if (status == STATUS_OK && median) {
-        qsort(numbers, (size_t)count, sizeof *numbers, compare_floats);
-        sum = ((double)numbers[(count - 1) / 2] + (double)numbers[count / 2]) / 2 * (double)count;
-    }
-    *out = (float)(sum / (double)count);
+        if (csv_what(csv, csv_cell(csv, row, column), &number) == CELL_NUMBER)
+            status = csv_number(csv, row, column, &numbers[count++]);
+    if (status == STATUS_OK)
+        *out = gaps_figure(numbers, count, median);
     mem_free(numbers);
     return status;
 }
@@ -291,20 +281,24 @@ static enum status find_fill(struct csv *csv, int32_t column, const char *fill,
                              const struct census *census, struct column *out)
 {
     double number = 0;
-    bool middle = text_equal(fill, "mean") || text_equal(fill, "median");
+    const bool median = text_equal(fill, "median"), middle = median || text_equal(fill, "mean");
     if (!middle && !text_equal(fill, "zero") && !text_to_real(fill, &number))
         FAIL(STATUS_INPUT, "--fill: found '%s', expected mean, median, zero or a number", fill);
     out->filled = true;
+    out->gaps = census->missing;
     out->fill = (float)number;
     if (!isfinite(out->fill))
         FAIL(STATUS_INPUT, "--fill: found '%s', expected a number that a float can hold", fill);
     if (middle)
-        TRY(find_middle(csv, column, fill[2] == 'd', &out->fill));
-    if (census->missing)
-        text_printf(&csv->notes, "%s: %lld missing of %lld, filled with %s%s%.6g\n",
-                    show(out->name).text, (long long)census->missing, (long long)csv->rows,
-                    middle ? "the " : "", middle ? (fill[2] == 'd' ? "median, " : "mean, ") : "",
-                    (double)out->fill);
+        TRY(find_middle(csv, column, median, &out->fill));
+    if (!census->missing)
+        return STATUS_OK;
+    text_printf(&csv->notes, "%s: %lld missing of %lld, filled with ", show(out->name).text,
+                (long long)census->missing, (long long)csv->rows);
+    if (middle)
+        text_printf(&csv->notes, "the %s of the training rows\n", fill);
+    else
+        text_printf(&csv->notes, "%.6g\n", (double)out->fill);
     return STATUS_OK;
 }
 
@@ -464,6 +458,9 @@ static enum status fill_cell(const struct csv *csv, int64_t row, int32_t from,
     int32_t value;
     if (column->kind == COLUMN_NUMBER && column->filled &&
         csv_is_missing(csv_cell(csv, row, from))) {
+        struct gaps *gaps = csv->dataset->gaps;
+        if (gaps)
+            gaps->cells[gaps->count++] = (uint64_t)(out - csv->dataset->features);
         *out = column->fill;
         return STATUS_OK;
     }

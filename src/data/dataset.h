@@ -25,6 +25,7 @@ enum {
 };
 
 struct columns; /* columns.h */
+struct gaps;    /* gaps.h */
 struct scaling; /* split.h */
 struct stream;  /* stream.h */
 
@@ -47,10 +48,10 @@ struct dataset {
     int32_t label_columns;     /* classes of a row: mostly 1 */
     int32_t *labels;           /* [rows, label_columns], indices of classes, or NULL */
     int32_t number_columns;
-    float *numbers; /* [rows, number_columns], or NULL */
-    const struct columns
-        *table;        /* CSV: how its columns became features; NULL: as the options said */
-    const char *notes; /* CSV: what was done to it, a line each; or NULL */
+    float *numbers;        /* [rows, number_columns], or NULL */
+    struct columns *table; /* CSV: how its columns became features; NULL: as the options said */
+    struct gaps *gaps;     /* CSV: what a mean or median fills once the data is split; or NULL */
+    const char *notes;     /* CSV: what was done to it, a line each; or NULL */
 };
 
 /* How files are read. Zero is the usual way. */

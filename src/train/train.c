@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "core/binding.h"
+#include "data/gaps.h"
 #include "train/workers/agree.h"
 #include "train/workers/lap_split.h"
 
@@ -218,6 +219,7 @@ static enum status take_data(struct trainer *trainer, const char *resume)
                                           .seed = model->params.control.seed};
     TRY(split_make(dataset, &options, &trainer->split));
     TRY(check_labelled(trainer));
+    TRY(gaps_fill(dataset, trainer->split.rows, trainer->split.train_count));
     size_t rows = (size_t)trainer->split.train_count;
     NEED(trainer->order = mem_array(rows, sizeof *trainer->order));
     model->scaling.unit = trainer->traits.unit;

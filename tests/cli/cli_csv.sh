@@ -25,7 +25,7 @@ expect gaps_are_refused 2 "house.csv:21:.*found a missing value in column built.
     "$prony" train mlp:auto house.csv
 expect prices_are_learnt 0 '^test R² 0\.9' "$prony" train mlp:auto house.csv --drop id --fill median --out house.model
 says says_what_it_is '^mlp:auto is mlp:9-16-1, mean squared error, adam'
-says says_what_was_filled '  built: 15 missing of 300, filled with the median, 19'
+says says_what_was_filled '  built: 15 missing of 300, filled with the median of the training rows'
 says says_how_texts_are_read '  city: 3 texts, a column each: Bari, Lyon, Rome'
 says gives_prices_back '^RMSE  *[0-9.]*  *[0-9.]*$'
 expect rows_are_left_out 0 '  18 rows with missing values left out' "$prony" train mlp:auto house.csv --drop id --drop-rows --epochs 3
@@ -75,6 +75,17 @@ if "$prony" store create --empty --store live.db >output 2>&1; then
 else
     echo "skip cli_csv.guide_is_told: $(head -n 1 output)"
 fi
+
+# A figure of a row that is tested moves no fill, one of a training row does.
+fills() {
+    for row in 2 3 4 5 6 7 8 9; do
+        awk -F, -v OFS=, -v row=$row 'NR == row { $1 = 1e9 } { print }' gaps.csv >outlier.csv
+        "$prony" train mlp:3-2-1 outlier.csv --fill mean --test 0.4 --epochs 1 --backend ref 2>&1 |
+            sed -n 's/^means of the .* training rows: a \(.*\),.*/\1/p'
+    done | sort -g | awk '$1 < 100 { low++ } $1 > 1e6 { high++ } END { print low + 0, high + 0 }'
+}
+printf 'a,b,c,y\n1,2,3,1.5\n2,NA,1,2\n3,3,3,3\n4,1,0,7\n5,2,9,1\n6,6,6,2.5\n7,2,1,4\n8,1,1,9\n,1,2,3\nNA,2,2,8\n' >gaps.csv
+expect test_rows_move_no_fill 0 '^[1-4] [4-7]$' fills
 
 # A resumed training ends with the same bytes.
 "$prony" train mlp:9-8-1 house.csv --drop id --fill median --epochs 4 --out whole >/dev/null

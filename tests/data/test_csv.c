@@ -3,6 +3,7 @@
 #include "check.h"
 #include "data/columns.h"
 #include "data/dataset.h"
+#include "data/gaps.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -230,6 +231,31 @@ TEST(texts_become_columns_or_codes)
     CHECK_STATUS(STATUS_INPUT,
                  parse(text, &(struct dataset_options){.encode = "city=words"}, &dataset));
     CHECK_MESSAGE("expected onehot or code");
+}
+
+/* What is held out must not tell the network anything: here 1000 in the last row. */
+TEST(gaps_are_filled_from_the_rows_that_are_learnt)
+{
+    static const uint32_t learnt[] = {1, 3, 0, 4}, none[] = {2};
+    const char *text = "a,city,b,y\n1,x,5,1.5\n2,y,5,2\n,z,NA,3\n6,x,5,7\n,y,5,1\n1000,x,5,2.5\n";
+    struct dataset *dataset;
+    const float wanted[] = {2, 3}; /* the median and the mean of 1, 2 and 6 */
+    for (int mean = 0; mean < 2; mean++) {
+        if (!CHECK_OK(
+                parse(text, &(struct dataset_options){.fill = mean ? "mean" : "median"}, &dataset)))
+            return;
+        const float *features = dataset->features;
+        CHECK(features[2 * 5] > wanted[mean]); /* so far that of all rows */
+        CHECK_OK(gaps_fill(dataset, learnt, 4));
+        CHECK(features[2 * 5] == wanted[mean] && features[4 * 5] == wanted[mean]);
+        CHECK(features[2 * 5 + 4] == 5 && features[5 * 5] == 1000);
+        CHECK(dataset->table->list[0].fill == wanted[mean]);
+        CHECK(strstr(dataset->notes, mean ? "means of the 4 training rows: a 3, b 5\n"
+                                          : "medians of the 4 training rows: a 2, b 5\n"));
+        CHECK_OK(gaps_fill(dataset, none, 1)); /* no row has a figure */
+        CHECK(features[2 * 5] == 0 && dataset->table->list[0].fill == 0);
+        dataset_free(dataset);
+    }
 }
 
 TEST(missing_values_are_filled_or_left_out)

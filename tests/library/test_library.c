@@ -403,7 +403,9 @@ TEST(learns_a_table_and_keeps_how_it_is_read)
         !CHECK_EQUAL_INT(prony_open(spec, &adam, &network), PRONY_OK) ||
         !CHECK_EQUAL_INT(prony_begin(network, data, &course), PRONY_OK))
         goto done;
-    CHECK(strstr(prony_data_notes(data), "area: 4 missing of 100, filled with the median"));
+    CHECK(strstr(prony_data_notes(data),
+                 "area: 4 missing of 100, filled with the median of the training rows\n"));
+    CHECK(strstr(prony_data_notes(data), "medians of the 80 training rows: area "));
     while (!progress.finished)
         if (!CHECK_EQUAL_INT(prony_run(network, 1000, &progress), PRONY_OK))
             goto done;

@@ -398,6 +398,7 @@ static enum status train(const struct cli *cli, const struct train_flags *flags,
     TRY(prony_begin(network, data, &flags->course));
     if (worker->rank > 0)
         return orders_follow(worker->comm, network);
+    data_notes_print_more(data, flags->noted);
     TRY(prony_run(network, 0, &training.progress));
     introduce(&training);
     advise(cli, &training);
@@ -468,7 +469,7 @@ static enum status run_worker(const struct worker *worker, void *context)
     if (!automatic)
         TRY_OR(done, prony_open(flags->network, &flags->options, &network));
     TRY_OR(done, prony_data_open(flags->data, &flags->data_options, &data));
-    data_notes_print(flags->data, data);
+    flags->noted = data_notes_print(flags->data, data);
     if (automatic) {
         TRY_OR(done, choose_network(cli, flags, data));
         TRY_OR(done, prony_open(flags->network, &flags->options, &network));

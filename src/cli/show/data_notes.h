@@ -4,7 +4,12 @@
 
 #include "prony.h"
 
-/* A heading with the data's name and a line for each note; nothing where there is none. */
-void data_notes_print(const char *name, const struct prony_data *data);
+#include <stddef.h>
+
+/* A heading with the data's name and a line for each note; nothing where there is none. Returns how
+ * much was told. */
+size_t data_notes_print(const char *name, const struct prony_data *data);
+/* Notes that came since so much was told, as data_notes_print returned it. */
+void data_notes_print_more(const struct prony_data *data, size_t told);
 
 #endif

@@ -19,6 +19,7 @@ struct train_flags {
     int64_t micro_batches;
     int32_t average_every;
     struct sharing sharing; /* what these say; the comm is the worker's */
+    size_t noted;           /* so much of the data's notes was told */
     bool shared_threads;    /* options.threads is each worker's share, not what was asked for */
     double worker_patience;
 };
