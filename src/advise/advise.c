@@ -29,6 +29,20 @@ const char *rule_word_name(enum rule_word word)
     return names[word];
 }
 
+void rule_ranges(struct rule_range *ranges)
+{
+    for (int i = 0; i < RULES; i++)
+        ranges[i] = (struct rule_range){rules[i].low, rules[i].high, 0};
+}
+
+void advice_begin(const struct rule_range *ranges, struct advice *advice)
+{
+    *advice = (struct advice){.together = 1};
+    rule_ranges(advice->ranges);
+    if (ranges)
+        memcpy(advice->ranges, ranges, sizeof advice->ranges);
+}
+
 void advice_free(struct advice *advice)
 {
     steps_free(&advice->steps);
@@ -85,7 +99,7 @@ static void count_samples(const struct trace *trace, struct advice *advice)
 
 struct candidate {
     int rule;
-    double gain, low_gain;
+    double gain, low_gain, least;
     bool assumed;
     uint32_t site;
     const char *evidence;
@@ -122,6 +136,7 @@ static enum status ask(const struct look *look, const struct replay *now, double
         candidate->gain = window > 0 ? now_ns / window : 0;
     }
     candidate->low_gain = found.low_gain;
+    candidate->least = found.least;
     candidate->assumed = found.assumed;
     candidate->site = trace_user_site(look->trace, found.site);
     TRY_OR(done, text_done(&found.evidence));
@@ -134,17 +149,23 @@ done:
 static void keep(struct advice *advice, const struct candidate *candidate)
 {
     const struct rule *rule = &rules[candidate->rule];
-    const double more = candidate->gain - 1; /* a bus of half to twice the rate: 0.5 to 3 of it */
-    double low = 1 + (candidate->assumed ? 0.5 : rule->low) * more;
-    if (candidate->low_gain > 0 && candidate->low_gain < candidate->gain)
+    const struct rule_range *range = &advice->ranges[candidate->rule];
+    const double more = candidate->gain - 1;
+    double low = range->low, high = range->high;
+    if (candidate->assumed) { /* a bus of half to twice the rate: 0.5 to 3 of it */
+        low = fmin(low, 0.5);
+        high = fmax(high, 3);
+    }
+    low = 1 + low * more;
+    if (candidate->low_gain > 0 && candidate->low_gain < candidate->gain && !range->proofs)
         low = fmax(candidate->low_gain * 0.9, 1);
-    advice->findings[advice->count++] =
-        (struct finding_of_trace){.rule = rule,
-                                  .gain = candidate->gain,
-                                  .low = low,
-                                  .high = 1 + (candidate->assumed ? 3 : rule->high) * more,
-                                  .site = candidate->site,
-                                  .evidence = candidate->evidence};
+    advice->findings[advice->count++] = (struct finding_of_trace){.rule = rule,
+                                                                  .gain = candidate->gain,
+                                                                  .low = low,
+                                                                  .high = 1 + high * more,
+                                                                  .proofs = range->proofs,
+                                                                  .site = candidate->site,
+                                                                  .evidence = candidate->evidence};
     if (rule->word != RULE_UP_TO)
         advice->together *= candidate->gain;
 }
@@ -162,6 +183,7 @@ static enum status take_best(const struct look *look, struct replay *now, double
             continue;
         status = ask(look, look->base ? now : NULL, *now_ns, rule, advice, &next);
         if (status != STATUS_OK || !advice_worth(advice, next.gain) ||
+            (next.least > 0 && next.least < ADVICE_LEAST) ||
             (best.rule >= 0 && !is_better(&next, &best))) {
             replay_free(&next.changed);
             if (status != STATUS_OK)
@@ -260,7 +282,7 @@ static enum status look_with(const struct trace *trace, struct advice *advice,
 enum status advise_budget(const struct trace *trace, struct advice *advice)
 {
     enum status status;
-    *advice = (struct advice){.together = 1};
+    advice_begin(NULL, advice);
     TRY_OR(done, steps_find(trace, &advice->steps));
     TRY_OR(done, budget_make(trace, &advice->steps, &advice->budget));
     TRY_OR(done, find_step_time(trace, advice));
@@ -271,11 +293,14 @@ done:
     return status;
 }
 
-enum status advise(const struct trace *trace, struct advice *advice)
+enum status advise(const struct trace *trace, const struct rule_range *ranges,
+                   struct advice *advice)
 {
     struct replay replay = {0};
     enum status status;
     TRY(advise_budget(trace, advice));
+    if (ranges)
+        memcpy(advice->ranges, ranges, sizeof advice->ranges);
     if (advice->steps.count > ADVICE_STEPS_MOST) {
         steps_keep_last(trace, &advice->steps, ADVICE_STEPS_MOST);
         TRY_OR(done, budget_make(trace, &advice->steps, &advice->budget));

@@ -39,13 +39,24 @@ const char *rule_word_name(enum rule_word word); /* "expected" */
 enum {
     ADVICE_STEPS = 10,
     ADVICE_STEPS_MOST = 200, /* the last ones: more say no more, and take memory */
-    ADVICE_SAMPLES = 200,
+    ADVICE_SAMPLES = 200,      /* fewer, and nothing is found: that says little */
+    ADVICE_SAMPLES_LEAST = 30, /* fewer say nothing of a share */
     ADVICE_SEEN_NS = 2000000000 /* of waiting */
 };
+
+/* The range of a rule's gain g, 1 + low (g - 1) … 1 + high (g - 1): that of its row, or what
+ * proofs made of it. */
+struct rule_range {
+    double low, high;
+    int64_t proofs; /* that corrected it; 0: it is that of the row */
+};
+/* Fills `ranges`, of RULES, with those of the rows. */
+void rule_ranges(struct rule_range *ranges);
 
 struct finding_of_trace {
     const struct rule *rule;
     double gain, low, high; /* of the program, × with only what was said before it changed */
+    int64_t proofs;         /* that low and high come from; 0: from the rule's row */
     uint32_t site;          /* the user's line; 0: not one */
     const char *evidence;   /* in the advice's arena */
 };
@@ -59,6 +70,7 @@ struct advice {
     double replay;  /* replay's check ÷ window; 0: it cannot be replayed */
     size_t samples; /* in the window */
     double seen_ns; /* that threads were seen, running or waiting */
+    struct rule_range ranges[RULES];
     struct finding_of_trace findings[RULES];
     size_t count;
     double together;    /* the gain of all findings but those that are only upper bounds */
@@ -67,9 +79,12 @@ struct advice {
     struct arena arena;
 };
 
+/* An advice without findings; `ranges` of RULES, or NULL: those of the rows. */
+void advice_begin(const struct rule_range *ranges, struct advice *advice);
 /* Only steps, budget and times: no rule is asked. */
 enum status advise_budget(const struct trace *trace, struct advice *advice);
-enum status advise(const struct trace *trace, struct advice *advice);
+enum status advise(const struct trace *trace, const struct rule_range *ranges,
+                   struct advice *advice);
 /* Fills advice->bound; after the findings. */
 enum status advice_bound(const struct trace *trace, struct advice *advice);
 /* Is the gain worth a word? */

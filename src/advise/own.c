@@ -73,12 +73,14 @@ enum status own_take(const struct own_trial *trials, size_t count, struct advice
         return STATUS_OK;
     }
     const struct rule *rule = &rules[(*taken)->rule];
+    const struct rule_range *range = &advice->ranges[(*taken)->rule];
     const double more = (*taken)->gain - 1, noise = (*taken)->gain * (*taken)->spread;
     struct finding_of_trace *finding = &advice->findings[advice->count++];
     *finding = (struct finding_of_trace){.rule = rule,
                                          .gain = (*taken)->gain,
-                                         .low = fmax(1 + rule->low * more - noise, 1),
-                                         .high = 1 + rule->high * more + noise};
+                                         .low = fmax(1 + range->low * more - noise, 1),
+                                         .high = 1 + range->high * more + noise,
+                                         .proofs = range->proofs};
     advice->together *= (*taken)->gain;
     return add_evidence(*taken, &advice->arena, &finding->evidence);
 }

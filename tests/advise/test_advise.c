@@ -35,7 +35,7 @@ static bool read_recorded(const char *name, struct trace *trace, struct advice *
     snprintf(path, sizeof path, RECORDED "%s.trace.gz", name);
     if (!CHECK_OK(trace_read(path, trace)))
         return false;
-    return CHECK_OK(advise(trace, advice));
+    return CHECK_OK(advise(trace, NULL, advice));
 }
 
 static void check_first_finding(const struct recorded *run, const struct trace *trace,
@@ -158,7 +158,7 @@ TEST(too_few_steps_say_nothing)
     struct trace trace;
     struct advice advice;
     make(&trace, 8);
-    if (CHECK_OK(advise(&trace, &advice))) {
+    if (CHECK_OK(advise(&trace, NULL, &advice))) {
         CHECK_EQUAL_INT(advice.count, 0);
         CHECK_EQUAL_TEXT(advice.silent, "found 7 whole steps, expected 10 or more");
         advice_free(&advice);
@@ -171,7 +171,7 @@ TEST(an_empty_trace_says_so)
     struct trace trace = {0};
     struct advice advice;
     CHECK_OK(trace_finish(&trace, "empty"));
-    if (CHECK_OK(advise(&trace, &advice))) {
+    if (CHECK_OK(advise(&trace, NULL, &advice))) {
         CHECK_EQUAL_TEXT(advice.silent, "the trace is empty");
         advice_free(&advice);
     }
@@ -240,7 +240,7 @@ TEST(a_host_far_ahead_is_replayed)
             launch(&trace, &host_ns, &gpu_ns, ++number, SPAN_kernel, 20000);
     }
     CHECK_OK(trace_finish(&trace, "far ahead"));
-    if (CHECK_OK(advise(&trace, &advice))) {
+    if (CHECK_OK(advise(&trace, NULL, &advice))) {
         CHECK_NEAR(advice.replay, 1, 0.02);
         CHECK(advice.count > 0 && !strcmp(advice.findings[0].rule->id, "R2"));
         if (advice.count)

@@ -14,17 +14,29 @@ static void begin(struct trace *trace, const char *cores)
     CHECK_OK(trace_add_fact(trace, "cores", cores));
 }
 
-/* A thread that does this at each of the looks from … to. */
-static void add(struct trace *trace, int thread, enum span_kind kind, const char *name,
-                const char *file, uint32_t line, int from, int to)
+struct frame {
+    const char *function, *file;
+    uint32_t line;
+};
+
+/* A thread that stands there at each of the looks from … to: the innermost frame first, up to one
+ * without a function. */
+static void add_stack(struct trace *trace, int thread, enum span_kind kind,
+                      const struct frame *frames, int from, int to)
 {
-    struct site frame = {.line = line};
     struct span span = {.kind = (uint8_t)kind};
     const struct lane lane = {.kind = LANE_THREAD, .group = 1, .number = thread};
-    CHECK_OK(trace_text(trace, name, strlen(name), &span.name));
-    CHECK_OK(trace_text(trace, file, strlen(file), &frame.file));
-    frame.function = span.name;
-    CHECK_OK(trace_site(trace, &frame, &span.site));
+    size_t count = 0;
+    while (frames[count].function)
+        count++;
+    CHECK_OK(trace_text(trace, frames->function, strlen(frames->function), &span.name));
+    while (count--) {
+        const struct frame *frame = &frames[count];
+        struct site site = {.line = frame->line, .caller = span.site};
+        CHECK_OK(trace_text(trace, frame->function, strlen(frame->function), &site.function));
+        CHECK_OK(trace_text(trace, frame->file, strlen(frame->file), &site.file));
+        CHECK_OK(trace_site(trace, &site, &span.site));
+    }
     CHECK_OK(trace_lane(trace, &lane, &span.lane));
     for (int i = from; i < to; i++) {
         span.start_ns = i * look_ns;
@@ -33,12 +45,19 @@ static void add(struct trace *trace, int thread, enum span_kind kind, const char
     }
 }
 
+static void add(struct trace *trace, int thread, enum span_kind kind, const char *name,
+                const char *file, uint32_t line, int from, int to)
+{
+    add_stack(trace, thread, kind, (const struct frame[]){{name, file, line}, {NULL, "", 0}}, from,
+              to);
+}
+
 /* The first finding's rule ("": none), its gain, and what bounds the program. */
 static void expect(struct trace *trace, const char *rule, double gain, const char *bound)
 {
     struct advice advice;
     CHECK_OK(trace_finish(trace, "made"));
-    if (CHECK_OK(advise(trace, &advice))) {
+    if (CHECK_OK(advise(trace, NULL, &advice))) {
         CHECK(!advice.silent);
         CHECK_EQUAL_TEXT(advice.count ? advice.findings[0].rule->id : "", rule);
         if (advice.count)
@@ -138,6 +157,138 @@ TEST(faults_take_two_microseconds_at_most)
     CHECK_OK(trace_add_fact(&trace, "faults_again", "50000"));
     add(&trace, 1, SPAN_sample, "write", "libc.so.6", 0, 0, LOOKS);
     expect(&trace, "", 1, "bound by the CPU");
+}
+
+/* Stacks as they come from Debian's Python, whose program holds the interpreter, and from one in a
+ * library: half of the looks are in the interpreter, the C library included. */
+static void expect_python(const char *program, const struct frame *inner, const char *rule)
+{
+    struct trace trace;
+    const struct frame *const tops[] = {(const struct frame[]){{NULL, "", 0}},
+                                        inner}; /* the evaluation loop is the line itself */
+    begin(&trace, "2");
+    for (int i = 0; i < LOOKS; i++) {
+        struct frame frames[8] = {{NULL, "", 0}};
+        size_t count = 0;
+        for (const struct frame *top = tops[i % 2]; top->function; top++)
+            frames[count++] = *top;
+        frames[count++] = (struct frame){"batch", "/home/me/train.py", 12};
+        frames[count++] = (struct frame){"train", "/home/me/train.py", i % 4 < 2 ? 20 : 21};
+        frames[count++] = (struct frame){"main", program, 0};
+        add_stack(&trace, 1, SPAN_sample, frames, i, i + 1);
+    }
+    struct advice advice;
+    CHECK_OK(trace_finish(&trace, "made"));
+    if (CHECK_OK(advise(&trace, NULL, &advice))) {
+        CHECK_EQUAL_TEXT(advice.count ? advice.findings[0].rule->id : "", rule);
+        if (advice.count) {
+            CHECK_EQUAL_TEXT(trace_word(&trace, trace.sites[advice.findings[0].site].file),
+                             "/home/me/train.py");
+            CHECK_EQUAL_INT(trace.sites[advice.findings[0].site].line, 12);
+            CHECK_NEAR(advice.findings[0].gain, *rule ? 100 : 1, 1);
+        }
+        advice_free(&advice);
+    }
+    trace_free(&trace);
+}
+
+TEST(the_interpreter_is_known_by_the_name_of_its_file)
+{
+    static const char *const programs[] = {"python3.11", "python", "libpython3.12.so.1.0",
+                                           "/usr/bin/python3"};
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        const struct frame allocates[] = {{"libc.so.6+0x9a3e0", "libc.so.6", 0},
+                                          {"malloc", "libc.so.6", 0},
+                                          {"python3.11+0x1234", programs[i], 0},
+                                          {NULL, "", 0}};
+        expect_python(programs[i], allocates, "R11");
+    }
+    const struct frame draws[] = {
+        {"_random_Random_random", "_random.cpython-312-x86_64-linux-gnu.so", 0}, {NULL, "", 0}};
+    expect_python("python3.12", draws, "R11");
+}
+
+/* What else Python calls is work that no call on arrays replaces. */
+static void expect_work(const struct frame *work)
+{
+    struct trace trace;
+    struct frame frames[8] = {{NULL, "", 0}};
+    size_t count = 0;
+    begin(&trace, "2");
+    for (; work[count].function; count++)
+        frames[count] = work[count];
+    frames[count++] = (struct frame){"step", "train.py", 7};
+    frames[count++] = (struct frame){"main", "python3.11", 0};
+    add_stack(&trace, 1, SPAN_sample, frames, 0, LOOKS);
+    expect(&trace, "", 1, "bound by the CPU");
+}
+
+TEST(work_that_python_calls_is_not_python_itself)
+{
+    expect_work((const struct frame[]){{"memcpy", "libc.so.6", 0},
+                                       {"DOUBLE_add", "umath.cpython-311-x86_64.so", 0},
+                                       {"python3.11+0x1234", "python3.11", 0},
+                                       {NULL, "", 0}});
+    expect_work((const struct frame[]){
+        {"__read", "libc.so.6", 0}, {"python3.11+0x99", "python3.11", 0}, {NULL, "", 0}});
+    expect_work((const struct frame[]){
+        {"deflate", "libz.so.1", 0}, {"python3.11+0x99", "python3.11", 0}, {NULL, "", 0}});
+}
+
+/* Such a thread was read from outside: nobody knows whether C runs below its line. */
+TEST(a_line_without_frames_of_c_is_not_python_itself)
+{
+    struct trace trace;
+    begin(&trace, "2");
+    add(&trace, 1, SPAN_sample, "step", "train.py", 7, 0, LOOKS);
+    expect(&trace, "", 1, "bound by the CPU");
+}
+
+/* Half of the time at 60 looks is worth a word; a tenth may be chance, and is at 2,000 looks. */
+static void expect_pages(int looks, int of, const char *rule)
+{
+    struct trace trace;
+    struct advice advice;
+    begin(&trace, "2");
+    add(&trace, 1, SPAN_sleep, "futex", "wait.c", 0, 0, LOOKS);
+    for (int i = 0; i < looks; i++)
+        add(&trace, 1, SPAN_sample, i % of ? "work" : "munmap", "libc.so.6", 0, LOOKS + i,
+            LOOKS + i + 1);
+    CHECK_OK(trace_finish(&trace, "made"));
+    if (CHECK_OK(advise(&trace, NULL, &advice)))
+        CHECK_EQUAL_TEXT(advice.count ? advice.findings[0].rule->id : "", rule);
+    advice_free(&advice);
+    trace_free(&trace);
+}
+
+TEST(few_samples_need_a_larger_gain)
+{
+    expect_pages(60, 2, "R12");
+    expect_pages(60, 10, "");
+    expect_pages(2000, 10, "R12");
+    expect_pages(ADVICE_SAMPLES_LEAST - 1, 2, "");
+}
+
+/* What proofs made of a rule's range is what is said, and how many they were. */
+TEST(proofs_correct_the_range)
+{
+    struct trace trace;
+    struct advice advice;
+    struct rule_range ranges[RULES];
+    rule_ranges(ranges);
+    ranges[RULE_spin] = (struct rule_range){0.25, 0.5, 4};
+    begin(&trace, "1");
+    add(&trace, 1, SPAN_sample, "work", "program", 0, 0, LOOKS);
+    add(&trace, 2, SPAN_sample, "do_spin", "program", 0, 0, LOOKS);
+    CHECK_OK(trace_finish(&trace, "made"));
+    if (CHECK_OK(advise(&trace, ranges, &advice)) && CHECK_EQUAL_INT(advice.count, 1)) {
+        CHECK_EQUAL_TEXT(advice.findings[0].rule->id, "R10");
+        CHECK_NEAR(advice.findings[0].low, 1.25, 0.01);
+        CHECK_NEAR(advice.findings[0].high, 1.5, 0.01);
+        CHECK_EQUAL_INT(advice.findings[0].proofs, 4);
+    }
+    advice_free(&advice);
+    trace_free(&trace);
 }
 
 CHECK_MAIN

@@ -32,7 +32,8 @@ TEST(takes_the_largest_gain)
                         blas = result(1200, 0.01);
     const struct own_trial trials[] = {trial(RULE_own_backend, "blas", &base, &blas),
                                        trial(RULE_own_threads, "2", &base, &two)};
-    struct advice advice = {.together = 1};
+    struct advice advice;
+    advice_begin(NULL, &advice);
     const struct own_trial *taken;
     CHECK_NEAR(trials[1].gain, 1.6, 1e-9);
     if (!CHECK_OK(own_take(trials, 2, &advice, &taken)) || !CHECK(taken == &trials[1]))
@@ -53,7 +54,8 @@ static void check_silence(double gain, double half, enum record_status status,
     changed.status = status;
     changed.check.verdict = verdict;
     const struct own_trial trials[] = {trial(RULE_own_smaller, "bf16", &base, &changed)};
-    struct advice advice = {.together = 1};
+    struct advice advice;
+    advice_begin(NULL, &advice);
     const struct own_trial *taken = trials;
     CHECK_OK(own_take(trials, 1, &advice, &taken));
     CHECK(!taken && advice.count == 0);
@@ -73,7 +75,8 @@ TEST(says_what_the_noise_hides)
 {
     const struct record base = result(1000, 0.1), changed = result(1300, 0.1);
     const struct own_trial trials[] = {trial(RULE_own_batch, "64", &base, &changed)};
-    struct advice advice = {.together = 1};
+    struct advice advice;
+    advice_begin(NULL, &advice);
     const struct own_trial *taken;
     CHECK_OK(own_take(trials, 1, &advice, &taken));
     CHECK_NEAR(advice.spread, 0.2, 1e-9);
@@ -83,7 +86,8 @@ TEST(says_what_the_noise_hides)
 TEST(says_what_bounds_it)
 {
     struct record record = result(1000, 0.01);
-    struct advice advice = {.together = 1};
+    struct advice advice;
+    advice_begin(NULL, &advice);
     record.bound = "bytes";
     record.times_floor = 2;
     if (CHECK_OK(own_bound(&record, &advice)))

@@ -19,6 +19,15 @@ expect proves_all_gains 0 'measured 8.94 × ± 5.5 % · proved, with all finding
     "$prony" advise $recorded/copy.pageable.trace.gz --against $recorded/copy.overlapped.trace.gz
 expect does_not_prove_the_same 0 '· not proved: no faster' \
     "$prony" advise $recorded/back.cpu.trace.gz --against $recorded/back.cpu.trace.gz
+for measured in 2.8 3.1 3.3; do
+    echo '{"prony":1,"kind":"proof","proof":{"rule":"R1","command":"python3 train_gpu.py","change":"pin",' \
+        '"expected":4.6,"low":4.2,"high":4.9,"measured":'$measured',"measured_low":'$measured',' \
+        '"measured_high":'$measured',"rounds":8,"verdict":"faster"},"at":"2026-01-01T00:00:00Z"}'
+done >"$folder/proofs.jsonl"
+"$prony" store add "$folder/proofs.jsonl" --store "$folder/proofs.db" >"$folder/out" 2>&1
+report files_proofs $? "$(cat "$folder/out")"
+expect corrects_a_range_by_proofs 0 'expected 4.6 ×, between 2.8 and 4.9 (from 3 proofs)' \
+    "$prony" advise $recorded/copy.pageable.trace.gz --store "$folder/proofs.db"
 expect wants_something 2 'found nothing, expected a network, a trace' "$prony" advise
 expect says_what_is_no_trace 2 'found no trace, expected one of prony, Kineto' "$prony" advise README.md
 expect says_what_is_not_there 1 'nowhere.json' "$prony" advise "$folder/nowhere.json"

@@ -49,7 +49,7 @@ static void judge(struct trace *trace)
     struct advice advice;
     if (trace_finish(trace, "fuzz") != STATUS_OK)
         return;
-    if (advise(trace, &advice) != STATUS_OK)
+    if (advise(trace, NULL, &advice) != STATUS_OK)
         abort();
     int64_t sum = 0;
     for (int part = 0; part < BUDGET_PARTS; part++)

@@ -30,7 +30,7 @@ static enum status read_bytes(const void *data, size_t size, struct trace *trace
 static void judge(const struct trace *trace)
 {
     struct advice advice;
-    if (advise(trace, &advice) != STATUS_OK)
+    if (advise(trace, NULL, &advice) != STATUS_OK)
         abort();
     int64_t sum = 0;
     for (int part = 0; part < BUDGET_PARTS; part++)

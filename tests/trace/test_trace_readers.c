@@ -58,7 +58,7 @@ TEST(kineto_and_our_own_trace_give_the_same_budget_and_finding)
     for (int i = 0; i < 2; i++) {
         struct trace trace = {0};
         struct advice advice = {0};
-        if (!CHECK_OK(trace_read(paths[i], &trace)) || !CHECK_OK(advise(&trace, &advice)))
+        if (!CHECK_OK(trace_read(paths[i], &trace)) || !CHECK_OK(advise(&trace, NULL, &advice)))
             return;
         double window = (double)advice.budget.window_ns;
         compute[i] = (double)advice.budget.part_ns[BUDGET_COMPUTE] / window;
@@ -120,7 +120,7 @@ TEST(tables_of_nsight_systems_give_the_same_finding)
     CHECK_EQUAL_TEXT(trace_fact(&trace, "format"), "Nsight Systems");
     CHECK_EQUAL_TEXT(trace_fact(&trace, "gpu"), "NVIDIA H200");
     CHECK_EQUAL_INT(count_kind(&trace, SPAN_kernel), 276);
-    if (CHECK_OK(advise(&trace, &advice)) && CHECK(advice.count > 0)) {
+    if (CHECK_OK(advise(&trace, NULL, &advice)) && CHECK(advice.count > 0)) {
         CHECK_EQUAL_TEXT(advice.findings[0].rule->id, "R1");
         CHECK_NEAR(100.0 * (double)advice.budget.part_ns[BUDGET_COPY] /
                        (double)advice.budget.window_ns,

@@ -1,5 +1,6 @@
 /* cmd_advise.c: prony advise: what would make a program faster, and by how much. */
 #include "advise/advise.h"
+#include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/program/advise_network.h"
 #include "cli/program/program_run.h"
@@ -19,31 +20,31 @@ struct advise_flags {
 };
 
 /* What the proofs in the store say of it. */
-static enum status print_record(const struct rule *rule, const char *store)
+static void print_record(const struct rule *rule, const struct proof_history *history)
 {
-    struct proof_history history;
     double low = rule->low, high = rule->high;
-    TRY(prove_history(store, rule->id, &history));
-    if (!history.proofs)
-        return STATUS_OK;
-    proof_history_correct(&history, &low, &high);
+    if (!history->proofs)
+        return;
+    proof_history_correct(history, &low, &high);
     printf("       proofs: %lld, faster in %lld, as expected in %lld; of a gain g the range is "
            "1 + %.2f (g - 1) to 1 + %.2f (g - 1)\n",
-           (long long)history.proofs, (long long)history.faster, (long long)history.held, low,
+           (long long)history->proofs, (long long)history->faster, (long long)history->held, low,
            high);
-    return STATUS_OK;
 }
 
 static enum status print_rules(const char *store)
 {
+    struct proof_history *histories;
+    TRY(prove_histories(store, &histories));
     for (int i = 0; i < RULES; i++) {
         printf("%-4s %s\n", rules[i].id, rules[i].title);
         for (size_t j = 0; j < lever_count; j++)
             if (strcmp(levers[j].rule, rules[i].id) == 0)
                 printf("       lever %s%s: %s\n", levers[j].key,
                        levers[j].asked ? " (only where --lever names it)" : "", levers[j].help);
-        TRY(print_record(&rules[i], store));
+        print_record(&rules[i], &histories[i]);
     }
+    mem_free(histories);
     return STATUS_OK;
 }
 
@@ -114,6 +115,7 @@ static enum status run_advise(struct cli *cli, void *options)
     return trace_show_file(&(struct trace_wish){.path = cli->found.positional[0],
                                                 .advice = true,
                                                 .json = flags->json,
+                                                .store = flags->store,
                                                 .against = flags->against});
 }
 

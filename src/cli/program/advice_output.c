@@ -17,12 +17,15 @@ static void add_expected(const struct finding_of_trace *finding, struct text *ou
     text_printf(out, "%s ", rule_word_name(finding->rule->word));
     add_gain(finding->gain, out);
     text_add(out, " ×");
-    if (finding->rule->word == RULE_EXPECTED) {
-        text_add(out, ", between ");
-        add_gain(finding->low, out);
-        text_add(out, " and ");
-        add_gain(finding->high, out);
-    }
+    if (finding->rule->word != RULE_EXPECTED && !finding->proofs)
+        return;
+    text_add(out, ", between ");
+    add_gain(finding->low, out);
+    text_add(out, " and ");
+    add_gain(finding->high, out);
+    if (finding->proofs)
+        text_printf(out, " (from %lld proof%s)", (long long)finding->proofs,
+                    finding->proofs > 1 ? "s" : "");
 }
 
 static void add_finding(const struct trace *trace, const struct finding_of_trace *finding,
@@ -169,6 +172,7 @@ static void put_finding(struct json_writer *json, const struct trace *trace,
     json_put_real(json, "gain", finding->gain);
     json_put_real(json, "low", finding->low);
     json_put_real(json, "high", finding->high);
+    json_put_int(json, "range_proofs", finding->proofs);
     trace_add_line(trace, finding->site, &line);
     json_put_text(json, "line", line.length ? text_of(&line) : NULL);
     json_put_text(json, "evidence", finding->evidence);

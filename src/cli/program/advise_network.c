@@ -384,9 +384,12 @@ static enum status start_point(struct advising *now)
 
 enum status advise_network(struct cli *cli, const struct network_flags *flags)
 {
-    struct advising now = {.cli = cli, .flags = flags, .advice = {.together = 1}};
+    struct advising now = {.cli = cli, .flags = flags};
+    struct rule_range ranges[RULES];
     struct point start;
     bool more = true;
+    TRY(prove_ranges(flags->store, ranges));
+    advice_begin(ranges, &now.advice);
     enum status status = start_point(&now);
     start = now.now;
     for (int round = 0; round < ROUNDS_MOST && more && status == STATUS_OK; round++)

@@ -4,6 +4,7 @@
 #include "advise/advise.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "cli/program/prove_program.h"
 #include "cli/program/trace_output.h"
 #include "cli/screen.h"
 #include "cli/store_file.h"
@@ -130,7 +131,7 @@ static enum status put_profile(struct json_writer *json, const struct trace *tra
                                const struct keep_wish *wish)
 {
     struct advice advice;
-    TRY(advise(trace, &advice));
+    TRY(prove_advise(trace, wish->store, &advice));
     json_key(json, "profile");
     json_object(json);
     json_put_text(json, "command", wish->command);

@@ -252,7 +252,7 @@ enum status advise_program(struct cli *cli, const struct program_flags *flags)
         TRY(prove_lever(flags->lever, &lever));
     enum status status = see_program(cli, flags, &seen);
     if (status == STATUS_OK)
-        status = advise(&seen.trace, &advice);
+        status = prove_advise(&seen.trace, flags->store, &advice);
     if (status == STATUS_OK)
         status = tell_advice(flags, &seen, &advice);
     if (status == STATUS_OK && (flags->prove || flags->against))

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "cli/screen.h"
 #include "cli/store_file.h"
 #include "cli/table/wrap.h"
@@ -256,34 +257,51 @@ enum status prove_program(struct cli *cli, const struct prove_wish *wish,
     return status;
 }
 
-struct history_of {
-    const char *rule;
-    struct proof_history *history;
-};
-
 static enum status add_proof(void *context, int64_t id, const char *line, size_t length)
 {
-    const struct history_of *of = context;
+    struct proof_history *histories = context;
     struct arena arena = {0};
     struct record record;
     struct proof_line proof;
     (void)id;
     if (record_read(&arena, "the store", 1, line, length, &record) == STATUS_OK &&
-        record.kind == RECORD_PROOF && proof_line_read(record.proof, &proof) == STATUS_OK &&
-        strcmp(proof.rule, of->rule) == 0)
-        proof_history_add(of->history, &proof);
+        record.kind == RECORD_PROOF && proof_line_read(record.proof, &proof) == STATUS_OK)
+        for (int i = 0; i < RULES; i++)
+            if (strcmp(proof.rule, rules[i].id) == 0)
+                proof_history_add(&histories[i], &proof);
     arena_free(&arena);
     return STATUS_OK;
 }
 
-enum status prove_history(const char *store, const char *rule, struct proof_history *out)
+enum status prove_histories(const char *store, struct proof_history **histories)
 {
     struct store *opened;
-    struct history_of of = {rule, out};
-    *out = (struct proof_history){0};
+    NEED(*histories = mem_array(RULES, sizeof **histories));
     if (store_file_open(store, STORE_READ, &opened) != STATUS_OK)
         return STATUS_OK;
-    enum status status = store_export(opened, "proof", add_proof, &of);
+    enum status status = store_export(opened, "proof", add_proof, *histories);
     store_close(opened);
+    if (status != STATUS_OK)
+        mem_free(*histories);
     return status;
+}
+
+enum status prove_ranges(const char *store, struct rule_range *ranges)
+{
+    struct proof_history *histories;
+    rule_ranges(ranges);
+    TRY(prove_histories(store, &histories));
+    for (int i = 0; i < RULES; i++) {
+        proof_history_correct(&histories[i], &ranges[i].low, &ranges[i].high);
+        ranges[i].proofs = (int64_t)histories[i].factor_count;
+    }
+    mem_free(histories);
+    return STATUS_OK;
+}
+
+enum status prove_advise(const struct trace *trace, const char *store, struct advice *advice)
+{
+    struct rule_range ranges[RULES];
+    TRY(prove_ranges(store, ranges));
+    return advise(trace, ranges, advice);
 }

@@ -45,7 +45,12 @@ bool prove_possible(const char *rule, const char *lever);
 enum status prove_program(struct cli *cli, const struct prove_wish *wish,
                           const struct prove_promise *promise);
 
-/* What the proofs in the store say of a rule; a store that cannot be opened has none. */
-enum status prove_history(const char *store, const char *rule, struct proof_history *out);
+/* What the proofs in the store say of each rule; a store that cannot be opened has none. Fills
+ * *histories, of RULES, which mem_free frees. */
+enum status prove_histories(const char *store, struct proof_history **histories);
+/* The ranges of the rules, corrected by them; `ranges` of RULES. */
+enum status prove_ranges(const char *store, struct rule_range *ranges);
+/* advise() with these ranges. */
+enum status prove_advise(const struct trace *trace, const char *store, struct advice *advice);
 
 #endif

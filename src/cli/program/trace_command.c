@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "cli/program/keep_profile.h"
+#include "cli/program/prove_program.h"
 #include "cli/program/trace_output.h"
 #include "cli/screen.h"
 #include "record/version.h"
@@ -79,7 +80,8 @@ static enum status print(const struct trace *trace, const struct trace_wish *wis
 enum status trace_show(const struct trace *trace, const struct trace_wish *wish)
 {
     struct advice advice;
-    TRY(wish->advice || wish->json ? advise(trace, &advice) : advise_budget(trace, &advice));
+    TRY(wish->advice || wish->json ? prove_advise(trace, wish->store, &advice)
+                                   : advise_budget(trace, &advice));
     enum status status = trace_write_files(trace, wish);
     if (status == STATUS_OK)
         status = print(trace, wish, &advice);

@@ -10,8 +10,8 @@ struct trace_wish {
     bool json;
     const char *against; /* with advice: a trace of the changed program; or NULL */
     const char *chrome, *callgrind, *folded; /* files to write; or NULL */
-    bool keep;                               /* as a record … */
-    const char *store;                       /* … in this store; NULL: the user's */
+    bool keep;                               /* as a record */
+    const char *store;                       /* of records and proofs; NULL: the user's */
 };
 
 /* Writes the files that were asked for. */
