@@ -38,9 +38,9 @@ const char *rule_word_name(enum rule_word word); /* "expected" */
 #define ADVICE_REPLAY 0.05 /* how far the replay may be from the window */
 enum {
     ADVICE_STEPS = 10,
-    ADVICE_STEPS_MOST = 200, /* the last ones: more say no more, and take memory */
-    ADVICE_SAMPLES = 200,      /* fewer, and nothing is found: that says little */
-    ADVICE_SAMPLES_LEAST = 30, /* fewer say nothing of a share */
+    ADVICE_STEPS_MOST = 200,    /* the last ones: more say no more, and take memory */
+    ADVICE_SAMPLES = 200,       /* fewer, and nothing is found: that says little */
+    ADVICE_SAMPLES_LEAST = 30,  /* fewer say nothing of a share */
     ADVICE_SEEN_NS = 2000000000 /* of waiting */
 };
 

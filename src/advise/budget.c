@@ -266,8 +266,10 @@ static enum status sum_lines(const struct trace *trace, const struct steps *step
     return STATUS_OK;
 }
 
-static void join_lines(const struct trace *trace, struct budget_line *sums, size_t count)
+void budget_join_lines(const struct trace *trace, struct budget_line *sums, size_t count)
 {
+    enum { JOINED = 4000 }; /* sites with samples beyond these stay apart */
+    count = count < JOINED ? count : JOINED;
     for (size_t i = 1; i < count; i++)
         for (size_t k = 1; sums[i].ns && k < i; k++)
             if (sums[k].ns && trace->sites[k].file == trace->sites[i].file &&
@@ -280,7 +282,6 @@ static void join_lines(const struct trace *trace, struct budget_line *sums, size
 enum status budget_lines(const struct trace *trace, const struct steps *steps,
                          struct budget_line *lines, size_t room, size_t *count, int64_t *sampled_ns)
 {
-    enum { JOINED = 4000 }; /* sites with samples beyond these stay apart */
     struct idle idle = {0};
     struct budget_line *sums = NULL;
     enum status status;
@@ -288,8 +289,7 @@ enum status budget_lines(const struct trace *trace, const struct steps *steps,
     TRY_OR(done, budget_idle(trace, steps, &idle));
     NEED_OR(done, sums = mem_array(trace->site_count + 1, sizeof *sums));
     TRY_OR(done, sum_lines(trace, steps, &idle, sums, sampled_ns));
-    if (trace->site_count)
-        join_lines(trace, sums, trace->site_count < JOINED ? trace->site_count : JOINED);
+    budget_join_lines(trace, sums, trace->site_count);
     qsort(sums, trace->site_count + 1, sizeof *sums, line_order);
     while (*count < room && *count <= trace->site_count && sums[*count].ns) {
         lines[*count] = sums[*count];

@@ -79,6 +79,9 @@ enum status budget_lines(const struct trace *trace, const struct steps *steps,
                          struct budget_line *lines, size_t room, size_t *count,
                          int64_t *sampled_ns);
 
+/* Sums by site, of `count` sites: those of one file and line become one. */
+void budget_join_lines(const struct trace *trace, struct budget_line *sums, size_t count);
+
 /* What a thread of a watched program did in the window: it was seen running, or seen waiting; the
  * rest it was not seen, without a core or not there. The three sum to the window. */
 struct budget_thread {

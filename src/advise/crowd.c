@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,27 +16,76 @@ static bool contains_any(const char *text, const char *const *parts)
     return false;
 }
 
-/* The innermost frame decides; frames of the interpreter itself are passed over: they run the line
- * that called them. */
+/* The program python3.11 or its library, and its modules in C that compute one number a call. */
+static bool is_interpreter(const char *path)
+{
+    static const char *const modules[] = {"math.",      "cmath.",   "_random.",
+                                          "_struct.",   "_bisect.", "_heapq.",
+                                          "_datetime.", "array.",   "_statistics."};
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    static const char program[] = "python";
+    if (text_starts(file, "libpython"))
+        return true;
+    if (text_starts(file, program))
+        return !file[sizeof program - 1] || isdigit((unsigned char)file[sizeof program - 1]);
+    for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
+        if (text_starts(file, modules[i]) && strstr(file, "cpython-"))
+            return true;
+    return false;
+}
+
+/* The C library does what its caller asks for: the interpreter allocates, copies and compares by
+ * it. Its calls of the system are work of their own. */
+static bool is_helper(const char *file, const char *function)
+{
+    static const char *const calls[] = {
+        "read",     "write",     "pread",  "pwrite",  "readv",     "writev",
+        "recv",     "send",      "open",   "close",   "stat",      "fstat",
+        "lstat",    "poll",      "select", "epoll_",  "nanosleep", "clock_nanosleep",
+        "fsync",    "fdatasync", "accept", "connect", "ioctl",     "lseek",
+        "getdents", "wait",      "fork",   "vfork",   "syscall",   "pthread_",
+        NULL};
+    if (!text_starts(file, "libc.so") && !text_starts(file, "libm.so") &&
+        !text_starts(file, "libc-2") && !text_starts(file, "libm-2"))
+        return false;
+    function += strspn(function, "_");
+    function += text_starts(function, "libc_") ? strlen("libc_") : 0;
+    for (const char *const *call = calls; *call; call++)
+        if (text_starts(function, *call))
+            return false;
+    return true;
+}
+
+static bool has_native(const struct trace *trace, uint32_t site)
+{
+    while (site && site < trace->site_count && trace->sites[site].line)
+        site = trace->sites[site].caller;
+    return site != 0 && site < trace->site_count;
+}
+
+/* The innermost frame decides. Frames of the interpreter itself and of its helpers are passed over:
+ * they run the line that called them; the evaluation loop is the line itself. A stack without any
+ * frame of C is one of a thread that did not answer: its line is known, and not what it calls. */
 enum seen seen_in(const struct trace *trace, uint32_t site)
 {
     static const char *const spins[] = {
         "sched_yield", "gomp_barrier", "gomp_team_barrier", "do_spin", "kmp_wait", "__kmp_", NULL};
     static const char *const faults[] = {"munmap",   "madvise", "page_fault", "clear_page",
                                          "__GI_brk", "mmap",    NULL};
-    static const char *const interpreters[] = {"libpython", "/python3", "bin/python", NULL};
+    bool inside = false;
     for (; site && site < trace->site_count; site = trace->sites[site].caller) {
         const struct site *frame = &trace->sites[site];
         const char *file = trace_word(trace, frame->file);
         const char *function = trace_word(trace, frame->function);
         if (frame->line)
-            return SEEN_PYTHON;
+            return inside || has_native(trace, site) ? SEEN_PYTHON : SEEN_OTHER;
         if (contains_any(function, spins))
             return SEEN_SPIN;
         if (contains_any(function, faults))
             return SEEN_FAULT;
-        if (!contains_any(file, interpreters) && strncmp(function, "_Py", 3) != 0 &&
-            strncmp(function, "Py", 2) != 0)
+        if (is_interpreter(file) || text_starts(function, "_Py") || text_starts(function, "Py"))
+            inside = true;
+        else if (!is_helper(file, function))
             return SEEN_OTHER;
     }
     return SEEN_OTHER;

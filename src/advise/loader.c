@@ -54,7 +54,7 @@ static struct loader loader_by_spans(const struct look *look, const struct idle 
     return loader;
 }
 
-static bool under_loader(const struct trace *trace, uint32_t site)
+bool look_under_loader(const struct trace *trace, uint32_t site)
 {
     for (; site && site < trace->site_count; site = trace->sites[site].caller) {
         const char *file = trace_word(trace, trace->sites[site].file);
@@ -87,7 +87,7 @@ static enum status loader_by_samples(const struct look *look, const struct idle 
             continue;
         if (span->kind == SPAN_sleep && !span->site)
             loader->hidden_ns += idle_within(idle, span->start_ns, span->end_ns);
-        if (!under_loader(look->trace, span->site))
+        if (!look_under_loader(look->trace, span->site))
             continue;
         if (span->kind == SPAN_sample && look_in_window(look, span) &&
             idle_at(idle, span->start_ns))

@@ -21,6 +21,7 @@ struct rule_found {
     double gain;     /* 0: run the changed replay */
     bool assumed;    /* a ceiling of the machine is not known: the range is wide */
     double low_gain; /* > 0: the low end, of a smaller change */
+    double least;    /* > 0: the gain that so few samples make sure; it has to be worth a word */
     uint32_t site;
     struct text evidence;
 };
@@ -36,6 +37,8 @@ typedef enum status rule_look(const struct look *look, struct replay *change,
 bool look_in_window(const struct look *look, const struct span *span);
 double look_per_step(const struct look *look, double sum);
 void look_add_rate(struct text *text, double bytes, double ns); /* "7.1 GB/s" */
+/* Is the stack one of a data loader of PyTorch or TensorFlow? */
+bool look_under_loader(const struct trace *trace, uint32_t site);
 /* Finds the loader's time: by its spans, by samples, else by the gaps before copies to the GPU. */
 enum status look_for_loader(struct look *look);
 

@@ -7,57 +7,82 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LOOK_NS 10e6 /* between two looks at a thread that waits, as is usual */
+
 struct shares {
     int64_t all_ns, seen_ns;
-    uint32_t site; /* the user's line that has most of it */
+    double squares; /* the sum of the squares of their times */
+    uint32_t site;  /* the user's line that has most of it */
 };
+
+/* The thread that runs longest stands for the main one. */
+static enum status find_main_lane(const struct look *look, uint16_t *out)
+{
+    const struct trace *trace = look->trace;
+    int64_t *by_lane;
+    *out = 0;
+    NEED(by_lane = mem_array(trace->lane_count + 1, sizeof *by_lane));
+    for (size_t i = 0; i < trace->span_count; i++)
+        if (trace->spans[i].kind == SPAN_sample && look_in_window(look, &trace->spans[i]))
+            by_lane[trace->spans[i].lane] += span_ns(&trace->spans[i]);
+    for (size_t lane = 1; lane < trace->lane_count; lane++)
+        if (by_lane[lane] > by_lane[*out])
+            *out = (uint16_t)lane;
+    mem_free(by_lane);
+    return STATUS_OK;
+}
 
 static enum status share_of(const struct look *look, enum seen seen, bool main_only,
                             struct shares *shares)
 {
     const struct trace *trace = look->trace;
-    int64_t *by_lane, *by_site, most = 0;
-    uint16_t main_lane = 0;
+    struct budget_line *lines;
+    uint16_t main_lane;
     *shares = (struct shares){0};
-    NEED(by_lane = mem_array(trace->lane_count + 1, sizeof *by_lane));
-    if (!(by_site = mem_array(trace->site_count + 1, sizeof *by_site))) {
-        mem_free(by_lane);
-        FAIL(STATUS_MEMORY, "out of memory");
-    }
-    for (size_t i = 0; i < trace->span_count; i++)
-        if (trace->spans[i].kind == SPAN_sample && look_in_window(look, &trace->spans[i]))
-            by_lane[trace->spans[i].lane] += span_ns(&trace->spans[i]);
-    for (size_t lane = 1; lane < trace->lane_count; lane++)
-        if (by_lane[lane] > by_lane[main_lane])
-            main_lane = (uint16_t)lane;
+    TRY(find_main_lane(look, &main_lane));
+    NEED(lines = mem_array(trace->site_count + 1, sizeof *lines));
     for (size_t i = 0; i < trace->span_count; i++) {
         const struct span *span = &trace->spans[i];
         if (span->kind != SPAN_sample || !look_in_window(look, span) ||
             (main_only && span->lane != main_lane))
             continue;
         shares->all_ns += span_ns(span);
+        shares->squares += (double)span_ns(span) * (double)span_ns(span);
         if (seen_in(trace, span->site) != seen ||
-            (seen == SEEN_PYTHON && look->loader_seen && span->lane != main_lane))
+            (seen == SEEN_PYTHON && look->loader_seen && look_under_loader(trace, span->site)))
             continue;
-        uint32_t user = trace_user_site(trace, span->site);
         shares->seen_ns += span_ns(span);
-        by_site[user] += span_ns(span);
-        if (user && by_site[user] > most) {
-            most = by_site[user];
-            shares->site = user;
-        }
+        lines[trace_user_site(trace, span->site)].ns += span_ns(span);
     }
-    mem_free(by_lane);
-    mem_free(by_site);
+    budget_join_lines(trace, lines, trace->site_count);
+    for (size_t site = 1; site < trace->site_count; site++)
+        if (lines[site].ns > (shares->site ? lines[shares->site].ns : 0))
+            shares->site = (uint32_t)site;
+    mem_free(lines);
     return STATUS_OK;
 }
 
 /* The share, where there are samples enough to say one; else 0. */
 static double share(const struct look *look, const struct shares *shares)
 {
-    if (look->advice->samples < ADVICE_SAMPLES || shares->all_ns <= 0)
+    if (look->advice->samples < ADVICE_SAMPLES_LEAST || shares->all_ns <= 0)
         return 0;
     return (double)shares->seen_ns / (double)shares->all_ns;
+}
+
+/* How many samples of equal weight would know as much: one that came late stands for more time. */
+static double sample_count(const struct shares *shares)
+{
+    return shares->squares > 0 ? (double)shares->all_ns * (double)shares->all_ns / shares->squares
+                               : 0;
+}
+
+/* The share that is sure: two standard errors less, by Agresti and Coull, so that the error of a
+ * share of all samples is not 0. */
+static double sure_share(double part, double count)
+{
+    const double all = count + 4, middle = (part * count + 2) / all;
+    return fmax(middle - 2 * sqrt(middle * (1 - middle) / all), 0);
 }
 
 /* If that share of the time went away. Where a GPU runs, only its idle time can be won. */
@@ -79,6 +104,7 @@ static enum status rule_by_share(const struct look *look, enum seen seen, bool m
         return STATUS_OK;
     found->applies = true;
     found->gain = gain_of(look, part);
+    found->least = gain_of(look, sure_share(part, sample_count(&shares)));
     found->site = shares.site;
     text_printf(&found->evidence, "%.0f %% of %zu samples %s", 100 * part, look->advice->samples,
                 evidence);
@@ -108,6 +134,8 @@ enum status rule_spin(const struct look *look, struct replay *change, struct rul
         return STATUS_OK;
     found->applies = true;
     found->gain = gain_of(look, crowd.lost_ns / crowd.window_ns);
+    found->least =
+        gain_of(look, sure_share(crowd.lost_ns / crowd.window_ns, sample_count(&shares)));
     found->site = shares.site;
     text_printf(&found->evidence,
                 "%.0f %% of %zu samples are of threads that spin until another is done. ",
@@ -183,6 +211,7 @@ enum status rule_storage(const struct look *look, struct replay *change, struct 
         return STATUS_OK;
     found->applies = true;
     found->gain = gain_of(look, fmin(part, 0.99));
+    found->least = gain_of(look, sure_share(fmin(part, 0.99), crowd.window_ns / LOOK_NS));
     found->site = storage_site(look);
     text_printf(&found->evidence, "%.0f %% of the time a thread waits for storage, and none runs",
                 100 * part);

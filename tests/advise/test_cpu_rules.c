@@ -172,8 +172,8 @@ static void expect_python(const char *program, const struct frame *inner, const 
         size_t count = 0;
         for (const struct frame *top = tops[i % 2]; top->function; top++)
             frames[count++] = *top;
-        frames[count++] = (struct frame){"batch", "/home/me/train.py", 12};
-        frames[count++] = (struct frame){"train", "/home/me/train.py", i % 4 < 2 ? 20 : 21};
+        frames[count++] = (struct frame){"batch", "/srv/train.py", 12};
+        frames[count++] = (struct frame){"train", "/srv/train.py", i % 4 < 2 ? 20 : 21};
         frames[count++] = (struct frame){"main", program, 0};
         add_stack(&trace, 1, SPAN_sample, frames, i, i + 1);
     }
@@ -183,7 +183,7 @@ static void expect_python(const char *program, const struct frame *inner, const 
         CHECK_EQUAL_TEXT(advice.count ? advice.findings[0].rule->id : "", rule);
         if (advice.count) {
             CHECK_EQUAL_TEXT(trace_word(&trace, trace.sites[advice.findings[0].site].file),
-                             "/home/me/train.py");
+                             "/srv/train.py");
             CHECK_EQUAL_INT(trace.sites[advice.findings[0].site].line, 12);
             CHECK_NEAR(advice.findings[0].gain, *rule ? 100 : 1, 1);
         }
