@@ -2,6 +2,7 @@
 #include "advise/budget.h"
 
 #include "base/memory.h"
+#include "trace/own_time.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -315,7 +316,13 @@ enum status budget_kernels(const struct trace *trace, const struct steps *steps,
                            struct budget_kernel *kernels, size_t room, size_t *count)
 {
     struct budget_kernel *sums;
-    NEED(sums = mem_array(trace->text_count + 1, sizeof *sums));
+    int64_t *own = NULL;
+    if (steps->gpu < 0)
+        TRY(trace_op_times(trace, &own));
+    if (!(sums = mem_array(trace->text_count + 1, sizeof *sums))) {
+        mem_free(own);
+        FAIL(STATUS_MEMORY, "out of memory");
+    }
     for (size_t i = 0; i < trace->span_count; i++) {
         const struct span *span = &trace->spans[i];
         if (span->start_ns < steps->start_ns || span->start_ns >= steps->end_ns ||
@@ -323,8 +330,9 @@ enum status budget_kernels(const struct trace *trace, const struct steps *steps,
             continue;
         sums[span->name].name = span->name;
         sums[span->name].count++;
-        sums[span->name].ns += span_ns(span);
+        sums[span->name].ns += own ? own[i] : span_ns(span);
     }
+    mem_free(own);
     qsort(sums, trace->text_count + 1, sizeof *sums, kernel_order);
     *count = 0;
     while (*count < room && *count <= trace->text_count && sums[*count].count) {

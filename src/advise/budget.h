@@ -95,7 +95,7 @@ struct budget_thread {
 enum status budget_threads(const struct trace *trace, const struct steps *steps,
                            struct budget_thread *threads, size_t room, size_t *count);
 
-/* Kernels by name, longest first. */
+/* Kernels by name, longest first; without a GPU operators, each without those in it. */
 struct budget_kernel {
     uint32_t name;
     size_t count;

@@ -69,17 +69,23 @@ static void add_spans(const struct trace *trace, enum own_of of, int64_t *own)
     }
 }
 
-enum status trace_own_times(const struct trace *trace, int64_t **out, enum own_of *of)
+enum status trace_op_times(const struct trace *trace, int64_t **out)
 {
-    enum status status = STATUS_OK;
-    *of = find_kind(trace);
     NEED(*out = mem_array(trace->span_count + 1, sizeof **out));
-    if (*of == OWN_OPS)
-        status = add_ops(trace, *out);
-    else
-        add_spans(trace, *of, *out);
+    enum status status = add_ops(trace, *out);
     bound_times(trace, *out);
     if (status != STATUS_OK)
         mem_free(*out);
     return status;
+}
+
+enum status trace_own_times(const struct trace *trace, int64_t **out, enum own_of *of)
+{
+    *of = find_kind(trace);
+    if (*of == OWN_OPS)
+        return trace_op_times(trace, out);
+    NEED(*out = mem_array(trace->span_count + 1, sizeof **out));
+    add_spans(trace, *of, *out);
+    bound_times(trace, *out);
+    return STATUS_OK;
 }

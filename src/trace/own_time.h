@@ -12,4 +12,7 @@ const char *own_of_name(enum own_of of); /* "samples", "gpu", "ops" */
 /* For each span its nanoseconds, 0 where it does not count; mem_free frees *out. */
 enum status trace_own_times(const struct trace *trace, int64_t **out, enum own_of *of);
 
+/* The same of operators on the host, whatever else the trace has. */
+enum status trace_op_times(const struct trace *trace, int64_t **out);
+
 #endif

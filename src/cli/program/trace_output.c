@@ -55,11 +55,9 @@ static void add_head(const struct trace *trace, const struct advice *advice, int
         text_printf(&line, "%zu steps (%s)", steps->count, by[steps->by]);
         text_add(&line, " of ");
         text_add_time(&line, (double)advice->budget.window_ns / (double)steps->count);
-        if (advice->unwatched) {
-            text_add(&line, " watched, ");
-            text_add_time(&line, advice->step_ns);
-            text_add(&line, " unwatched");
-        }
+        text_add(&line, advice->unwatched ? " watched, " : " on average, ");
+        text_add_time(&line, advice->step_ns);
+        text_add(&line, advice->unwatched ? " unwatched" : " in the median");
     } else if (is_sampled(advice)) {
         text_add(&line, "watched for ");
         text_add_time(&line, (double)advice->budget.window_ns);
