@@ -85,6 +85,8 @@ static enum status find_step_time(const struct trace *trace, struct advice *advi
 
 static void count_samples(const struct trace *trace, struct advice *advice)
 {
+    advice->samples = 0;
+    advice->seen_ns = 0;
     for (size_t i = 0; i < trace->span_count; i++) {
         const struct span *span = &trace->spans[i];
         if (span->start_ns < advice->steps.start_ns || span->start_ns >= advice->steps.end_ns)
@@ -293,6 +295,15 @@ done:
     return status;
 }
 
+/* What is judged is the program after its start-up. */
+static enum status leave_startup(const struct trace *trace, struct advice *advice)
+{
+    TRY(steps_skip_startup(trace, &advice->steps));
+    TRY(budget_make(trace, &advice->steps, &advice->budget));
+    count_samples(trace, advice);
+    return STATUS_OK;
+}
+
 enum status advise(const struct trace *trace, const struct rule_range *ranges,
                    struct advice *advice)
 {
@@ -305,6 +316,8 @@ enum status advise(const struct trace *trace, const struct rule_range *ranges,
         steps_keep_last(trace, &advice->steps, ADVICE_STEPS_MOST);
         TRY_OR(done, budget_make(trace, &advice->steps, &advice->budget));
     }
+    if (advice->steps.gpu < 0 && !advice->steps.count && advice->samples)
+        TRY_OR(done, leave_startup(trace, advice));
     if (advice->steps.gpu >= 0 && advice->steps.count) {
         TRY_OR(done, replay_make(trace, &advice->steps, &replay));
         TRY_OR(done, replay_check(&replay, &advice->replay));

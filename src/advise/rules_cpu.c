@@ -12,10 +12,18 @@
 struct shares {
     int64_t all_ns, seen_ns;
     double squares; /* the sum of the squares of their times */
+    double busy;    /* the part of the window in which one of these threads runs */
     uint32_t site;  /* the user's line that has most of it */
 };
 
-/* The thread that runs longest stands for the main one. */
+static bool has_line(const struct trace *trace, uint32_t site)
+{
+    while (site && site < trace->site_count && !trace->sites[site].line)
+        site = trace->sites[site].caller;
+    return site && site < trace->site_count;
+}
+
+/* The thread that runs Python longest stands for the main one: others may spin all the time. */
 static enum status find_main_lane(const struct look *look, uint16_t *out)
 {
     const struct trace *trace = look->trace;
@@ -23,12 +31,27 @@ static enum status find_main_lane(const struct look *look, uint16_t *out)
     *out = 0;
     NEED(by_lane = mem_array(trace->lane_count + 1, sizeof *by_lane));
     for (size_t i = 0; i < trace->span_count; i++)
-        if (trace->spans[i].kind == SPAN_sample && look_in_window(look, &trace->spans[i]))
+        if (trace->spans[i].kind == SPAN_sample && look_in_window(look, &trace->spans[i]) &&
+            has_line(trace, trace->spans[i].site))
             by_lane[trace->spans[i].lane] += span_ns(&trace->spans[i]);
     for (size_t lane = 1; lane < trace->lane_count; lane++)
         if (by_lane[lane] > by_lane[*out])
             *out = (uint16_t)lane;
     mem_free(by_lane);
+    return STATUS_OK;
+}
+
+/* A thread that waits most of the time gains nothing then. */
+static enum status find_busy(const struct look *look, bool main_only, struct shares *shares)
+{
+    const struct steps *steps = &look->advice->steps;
+    const double window_ns = fmax((double)(steps->end_ns - steps->start_ns), 1);
+    struct crowd crowd;
+    shares->busy = fmin((double)shares->all_ns / window_ns, 1);
+    if (main_only)
+        return STATUS_OK;
+    TRY(crowd_find(look->trace, steps, 0, &crowd));
+    shares->busy = fmin(crowd.any_ns / window_ns, 1);
     return STATUS_OK;
 }
 
@@ -59,7 +82,7 @@ static enum status share_of(const struct look *look, enum seen seen, bool main_o
         if (lines[site].ns > (shares->site ? lines[shares->site].ns : 0))
             shares->site = (uint32_t)site;
     mem_free(lines);
-    return STATUS_OK;
+    return find_busy(look, main_only, shares);
 }
 
 /* The share, where there are samples enough to say one; else 0. */
@@ -85,12 +108,13 @@ static double sure_share(double part, double count)
     return fmax(middle - 2 * sqrt(middle * (1 - middle) / all), 0);
 }
 
-/* If that share of the time went away. Where a GPU runs, only its idle time can be won. */
-static double gain_of(const struct look *look, double part)
+/* If that share of the time of threads that run so much of it went away. Where a GPU runs, only its
+ * idle time can be won. */
+static double gain_of(const struct look *look, double part, double busy)
 {
     const struct budget *budget = &look->advice->budget;
-    if (look->advice->steps.gpu >= 0 && budget->window_ns > 0)
-        part *= (double)budget->idle_ns / (double)budget->window_ns;
+    const bool gpu = look->advice->steps.gpu >= 0 && budget->window_ns > 0;
+    part *= gpu ? (double)budget->idle_ns / (double)budget->window_ns : busy;
     return 1 / fmax(1 - part, 0.01);
 }
 
@@ -103,8 +127,8 @@ static enum status rule_by_share(const struct look *look, enum seen seen, bool m
     if (part < least)
         return STATUS_OK;
     found->applies = true;
-    found->gain = gain_of(look, part);
-    found->least = gain_of(look, sure_share(part, sample_count(&shares)));
+    found->gain = gain_of(look, part, shares.busy);
+    found->least = gain_of(look, sure_share(part, sample_count(&shares)), shares.busy);
     found->site = shares.site;
     text_printf(&found->evidence, "%.0f %% of %zu samples %s", 100 * part, look->advice->samples,
                 evidence);
@@ -133,9 +157,9 @@ enum status rule_spin(const struct look *look, struct replay *change, struct rul
     if (crowd.crowded_ns < 0.1 * crowd.window_ns)
         return STATUS_OK;
     found->applies = true;
-    found->gain = gain_of(look, crowd.lost_ns / crowd.window_ns);
+    found->gain = gain_of(look, crowd.lost_ns / crowd.window_ns, 1);
     found->least =
-        gain_of(look, sure_share(crowd.lost_ns / crowd.window_ns, sample_count(&shares)));
+        gain_of(look, sure_share(crowd.lost_ns / crowd.window_ns, sample_count(&shares)), 1);
     found->site = shares.site;
     text_printf(&found->evidence,
                 "%.0f %% of %zu samples are of threads that spin until another is done. ",
@@ -173,7 +197,7 @@ enum status rule_faults(const struct look *look, struct replay *change, struct r
     if (again < 0.08)
         return STATUS_OK;
     found->applies = true;
-    found->gain = gain_of(look, again);
+    found->gain = gain_of(look, again, shares.busy);
     found->site = shares.site;
     text_printf(&found->evidence,
                 "%.0f %% of the CPU time fills pages that it had before: ", 100 * again);
@@ -210,8 +234,8 @@ enum status rule_storage(const struct look *look, struct replay *change, struct 
     if (look->advice->seen_ns < ADVICE_SEEN_NS || part < 0.1)
         return STATUS_OK;
     found->applies = true;
-    found->gain = gain_of(look, fmin(part, 0.99));
-    found->least = gain_of(look, sure_share(fmin(part, 0.99), crowd.window_ns / LOOK_NS));
+    found->gain = gain_of(look, fmin(part, 0.99), 1);
+    found->least = gain_of(look, sure_share(fmin(part, 0.99), crowd.window_ns / LOOK_NS), 1);
     found->site = storage_site(look);
     text_printf(&found->evidence, "%.0f %% of the time a thread waits for storage, and none runs",
                 100 * part);

@@ -14,6 +14,7 @@ struct steps {
     enum steps_by by;
     int64_t gpu;              /* the GPU that computed longest: a group of lanes; -1: none */
     int64_t start_ns, end_ns; /* the window: `count` steps; without steps, all of the trace */
+    int64_t startup_ns;       /* before it, left out by steps_skip_startup */
     size_t count, period;     /* whole steps; kernels of one */
     uint32_t *first; /* [count + 1] the span that begins each, and the one after the last */
 };
@@ -25,6 +26,9 @@ bool steps_on_gpu(const struct trace *trace, const struct span *span, int64_t gp
 enum status steps_find(const struct trace *trace, struct steps *steps);
 /* Keeps `count` steps at the end, fewer than there are; the window is theirs. */
 void steps_keep_last(const struct trace *trace, struct steps *steps, size_t count);
+/* Of a program without steps, begins the window where its libraries are loaded and its modules are
+ * imported. */
+enum status steps_skip_startup(const struct trace *trace, struct steps *steps);
 void steps_free(struct steps *steps);
 
 /* Of each step, from its first kernel to that of the next: the median, and half of the spread of

@@ -291,4 +291,71 @@ TEST(proofs_correct_the_range)
     trace_free(&trace);
 }
 
+/* Python that imports for two seconds and computes for four. */
+TEST(imports_are_no_part_of_what_is_judged)
+{
+    const struct frame importing[] = {{"unmarshal", "python3.11", 0},
+                                      {"_load", "<frozen importlib._bootstrap>", 241},
+                                      {"<module>", "train.py", 1},
+                                      {"main", "python3.11", 0},
+                                      {NULL, "", 0}};
+    const struct frame computing[] = {{"sgemm_kernel", "libopenblas.so", 0},
+                                      {"<module>", "train.py", 9},
+                                      {"main", "python3.11", 0},
+                                      {NULL, "", 0}};
+    struct trace trace;
+    struct advice advice;
+    begin(&trace, "2");
+    add_stack(&trace, 1, SPAN_sample, importing, 0, LOOKS / 2);
+    add_stack(&trace, 1, SPAN_sample, computing, LOOKS / 2, 3 * LOOKS / 2);
+    add_stack(&trace, 1, SPAN_sample, importing, 3 * LOOKS / 2, 3 * LOOKS / 2 + 9);
+    CHECK_OK(trace_finish(&trace, "made"));
+    if (CHECK_OK(advise(&trace, NULL, &advice))) {
+        CHECK_EQUAL_INT(advice.count, 0);
+        CHECK_EQUAL_INT(advice.samples, LOOKS + 9);
+        CHECK_EQUAL_INT(advice.steps.startup_ns, LOOKS / 2 * look_ns);
+        CHECK_EQUAL_INT(advice.budget.window_ns, (LOOKS + 9) * look_ns);
+    }
+    advice_free(&advice);
+    trace_free(&trace);
+}
+
+/* A thread of Python that sleeps nine tenths of the time gains a tenth at most. */
+TEST(python_that_mostly_waits_gains_little)
+{
+    const struct frame loop[] = {{"poll", "watch.py", 4}, {"main", "python3.11", 0}, {NULL, "", 0}};
+    struct trace trace;
+    begin(&trace, "2");
+    for (int i = 0; i < 9 * LOOKS; i++)
+        add_stack(&trace, 1, i % 10 ? SPAN_sleep : SPAN_sample, loop, i, i + 1);
+    expect(&trace, "R11", 1 / 0.9, "bound by waiting");
+}
+
+/* Ten ops of 8 µs with one of 6 µs in each. */
+TEST(ops_count_without_those_in_them)
+{
+    struct trace trace = {0};
+    struct steps steps;
+    struct budget_kernel ops[4];
+    size_t count = 0;
+    uint16_t lane;
+    CHECK_OK(trace_lane(&trace, &(struct lane){.kind = LANE_THREAD, .number = 1}, &lane));
+    for (int i = 0; i < 20; i++) {
+        struct span span = {.kind = SPAN_op, .lane = lane, .start_ns = i / 2 * 10000 + i % 2};
+        span.end_ns = span.start_ns + (i % 2 ? 6000 : 8000);
+        CHECK_OK(trace_text(&trace, i % 2 ? "inner" : "outer", 5, &span.name));
+        CHECK_OK(trace_add(&trace, &span));
+    }
+    CHECK_OK(trace_finish(&trace, "made"));
+    if (CHECK_OK(steps_find(&trace, &steps)) &&
+        CHECK_OK(budget_kernels(&trace, &steps, ops, 4, &count)) && CHECK_EQUAL_INT(count, 2)) {
+        const double whole = (double)steps.count;
+        CHECK_EQUAL_TEXT(trace_word(&trace, ops[0].name), "inner");
+        CHECK_NEAR((double)ops[0].ns / whole, 6000, 1);
+        CHECK_NEAR((double)ops[1].ns / whole, 2000, 1);
+    }
+    steps_free(&steps);
+    trace_free(&trace);
+}
+
 CHECK_MAIN

@@ -23,6 +23,15 @@ if "$python" -c 'import torch' 2>/dev/null; then
     echo "$found" | tail -n 1
     holds finds_two_pools "$found" 'R10'
     holds proves_two_pools "$found" '· proved'
+
+    # Batches that are made in pure Python: its line, and no imports (Debian's Python is one program).
+    OPENBLAS_NUM_THREADS=1 "$prony" advise --once --rate 200 -- "$python" tests/watch/mlp.py 1 2500 512 32 \
+        >/dev/null 2>"$folder/report"
+    found=$(cat "$folder/report")
+    echo "$found" | sed -n 4,5p
+    holds finds_python_itself_first "$found" '1  R11 Python itself'
+    holds names_its_line "$found" 'tests/watch/mlp.py:20'
+    holds leaves_imports_out "$found" 'of its start-up'
 else
     echo "skip proofs.finds_two_pools: no PyTorch (Debian: python3-torch)"
 fi

@@ -72,6 +72,13 @@ enum status advised_text(const struct trace *trace, const struct advice *advice,
     if (advice->steps.count)
         text_printf(&line, "%zu steps of ", advice->steps.count);
     text_add_time(&line, advice->step_ns);
+    if (advice->steps.count)
+        text_add(&line, advice->unwatched ? " unwatched" : " in the median");
+    if (advice->steps.startup_ns) {
+        text_add(&line, "; judged without the ");
+        text_add_time(&line, (double)advice->steps.startup_ns);
+        text_add(&line, " of its start-up (libraries are loaded, modules imported)");
+    }
     wrap_add(out, "", text_of(&line), width);
     text_add(out, "\n");
     for (size_t i = 0; i < advice->count; i++)
@@ -302,6 +309,7 @@ enum status traced_json_members(struct json_writer *json, const struct trace *tr
     json_put_int(json, "steps", (int64_t)advice->steps.count);
     json_put_real(json, "step_ns", advice->step_ns);
     json_put_real(json, "spread", advice->spread);
+    json_put_int(json, "startup_ns", advice->steps.startup_ns);
     json_put_bool(json, "unwatched", advice->unwatched);
     json_put_real(json, "replay", advice->replay);
     json_put_int(json, "samples", (int64_t)advice->samples);

@@ -208,6 +208,25 @@ static void list_asked(const struct advice *advice)
                         levers[k].key, levers[k].help);
 }
 
+/* Whole runs are timed, and a gain is none of the start-up. */
+static double whole_gain(double gain, double part)
+{
+    return gain > 0 ? 1 / (1 - part * (1 - 1 / gain)) : gain;
+}
+
+static void promise_whole(const struct advice *advice, struct prove_promise *promise)
+{
+    const double window = (double)advice->budget.window_ns;
+    const double part = window / (window + (double)advice->steps.startup_ns);
+    if (!advice->steps.startup_ns || window <= 0)
+        return;
+    promise->expected = whole_gain(promise->expected, part);
+    promise->low = whole_gain(promise->low, part);
+    promise->high = whole_gain(promise->high, part);
+    fprintf(stderr, "with its start-up %.2f × is %s\n", promise->expected,
+            promise->word == RULE_EXPECTED ? "expected" : "the bound");
+}
+
 /* With a command to compare with, it stands for the first finding; else each finding that has a
  * lever is proved by it. */
 static enum status prove_findings(struct cli *cli, const struct program_flags *flags,
@@ -224,8 +243,9 @@ static enum status prove_findings(struct cli *cli, const struct program_flags *f
     TRY(agent_find(cli, AGENT_OF_GPU, &cli->arena, &wish.agent_gpu));
     for (size_t i = 0; i < advice->count && !(any && flags->against); i++) {
         const struct finding_of_trace *finding = &advice->findings[i];
-        const struct prove_promise promise = {finding->rule->id, finding->gain, finding->low,
-                                              finding->high, finding->rule->word};
+        struct prove_promise promise = {finding->rule->id, finding->gain, finding->low,
+                                        finding->high, finding->rule->word};
+        promise_whole(advice, &promise);
         if (!flags->against && !prove_possible(finding->rule->id, flags->lever))
             continue;
         any = true;
