@@ -2,6 +2,7 @@
 #include "train/course.h"
 
 #include "base/text.h"
+#include "train/workers/agree.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -90,6 +91,18 @@ void course_write(const struct course *course, struct json_writer *writer)
     json_put_int(writer, "best_epoch", course->best_epoch);
     json_put_real(writer, "best_loss", course->best_loss);
     json_put_int(writer, "stopped", course->stopped);
+}
+
+void course_tell(const struct course *course, struct text *facts)
+{
+    char what[64];
+    for (int i = 0; i < SETTINGS; i++) {
+        snprintf(what, sizeof what, "the setting %s", settings[i].name);
+        agree_fact(facts, what, "%.15g", get(course, &settings[i]));
+    }
+    agree_fact(facts, "the epochs done", "%" PRId64, course->epoch);
+    agree_fact(facts, "the steps done", "%" PRId64, course->step);
+    agree_fact(facts, "the best epoch", "%" PRId64, course->best_epoch);
 }
 
 bool course_read_wide(const struct json *object, const char *key, uint64_t *out)

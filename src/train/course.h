@@ -29,6 +29,9 @@ enum status course_check(const struct course *course);
 void course_write(const struct course *course, struct json_writer *writer);
 bool course_read(const struct json *object, struct course *course);
 
+/* What workers that train together have the same (workers/agree.h). */
+void course_tell(const struct course *course, struct text *facts);
+
 /* A number of 64 bits, as text: JSON numbers are doubles to many readers. */
 void course_write_wide(struct json_writer *writer, const char *key, uint64_t number);
 bool course_read_wide(const struct json *object, const char *key, uint64_t *out);

@@ -5,12 +5,15 @@
 #include "core/pass/fuse.h"
 #include "core/pass/recompute.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum status engine_open(struct engine *engine, const struct backend *backend,
                         const struct device_options *options)
 {
     engine->backend = backend;
+    snprintf(engine->precision, sizeof engine->precision, "%s",
+             options->precision ? options->precision : "");
     TRY(backend->probe());
     return backend->open(options, &engine->device);
 }

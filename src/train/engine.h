@@ -9,6 +9,7 @@ struct engine {
     struct device *device;
     struct instance *instance; /* NULL: not attached */
     bool recompute;            /* trainings keep fewer activations (core/pass/recompute.h) */
+    char precision[16];        /* of products, as it was asked for; "": as usual */
 };
 
 /* Opens the device. */

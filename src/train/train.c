@@ -9,6 +9,7 @@
 #include "train/workers/agree.h"
 #include "train/workers/lap_split.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { TEST_BATCH = 256 };
@@ -273,34 +274,51 @@ static enum status check_course(const struct trainer *trainer, const char *resum
     return STATUS_OK;
 }
 
-/* What follows from the same command on the same files. */
+/* The network and how it learns: with the settings and the build they make the program. */
+static void tell_network(const struct model *model, struct text *facts)
+{
+    const struct network *network = model->network;
+    const struct control *control = &model->params.control;
+    agree_hashed(facts, "the network", agree_hash_text(0, network->text), network->name);
+    agree_fact(facts, "the loss", "%s", loss_name(model->loss));
+    agree_fact(facts, "the optimiser", "%s", *model->optimiser ? model->optimiser : "its own");
+    agree_fact(facts, "the schedule", "%s", *model->schedule ? model->schedule : "its own");
+    agree_fact(facts, "the recipe", "%s", *model->recipe ? model->recipe : "its own");
+    agree_fact(facts, "--weight-bits", "%d", model->weight_bits);
+    agree_fact(facts, "the rate", "%.15g", control->rate);
+    agree_fact(facts, "the seed", "%" PRIu64, control->seed);
+    agree_fact(facts, "the updates done", "%" PRIu64, control->step);
+}
+
+static void tell_sharing(const struct sharing *sharing, struct text *facts)
+{
+    agree_fact(facts, "--parallelism", "%s", parallelism_name(sharing->parallelism));
+    agree_fact(facts, "--micro-batches", "%d", sharing->micros);
+    agree_fact(facts, "the order of turns", "%s", pipeline_schedule_name(sharing->schedule));
+    agree_fact(facts, "--average-every", "%d", sharing->average);
+    agree_fact(facts, "--sync-norm", "%s", sharing->sync_norm ? "yes" : "no");
+}
+
+/* What follows from the same command on the same files. Which samples are a worker's own does not,
+ * so that the programs of a batch's parts cannot be compared. */
 static enum status agree_on_training(const struct trainer *trainer)
 {
     const struct model *model = trainer->model;
-    const struct course *course = &trainer->course;
-    const struct sharing *sharing = &trainer->sharing;
+    const struct engine *engine = &model->engine;
     struct device_info device = {0};
-    uint64_t settings = agree_hash(0, &course->epochs, sizeof course->epochs);
-    settings = agree_hash(settings, &course->batch, sizeof course->batch);
-    settings = agree_hash(settings, &course->epoch, sizeof course->epoch);
-    settings = agree_hash(settings, &course->step, sizeof course->step);
-    settings = agree_hash(settings, &sharing->parallelism, sizeof sharing->parallelism);
-    settings = agree_hash(settings, &sharing->average, sizeof sharing->average);
-    settings = agree_hash(settings, &sharing->micros, sizeof sharing->micros);
-    settings = agree_hash(settings, &sharing->schedule, sizeof sharing->schedule);
-    settings = agree_hash(settings, &model->params.control, sizeof model->params.control);
-    settings = agree_hash_text(settings, model->optimiser);
-    settings = agree_hash_text(settings, model->schedule);
-    settings = agree_hash_text(settings, model->recipe);
-    model->engine.backend->describe(model->engine.device, &device);
-    const struct agreement things[] = {
-        {"backend", agree_hash_text(0, model->engine.backend->name)},
-        {"instructions (--isa)", agree_hash_text(0, device.isa)},
-        {"data", course->data},
-        {"settings", settings},
-        {"network or its parameters", agree_hash_params(&model->params)},
-    };
-    return agree(sharing->comm, things, sizeof things / sizeof *things);
+    struct text facts = {0};
+    engine->backend->describe(engine->device, &device);
+    tell_network(model, &facts);
+    course_tell(&trainer->course, &facts);
+    tell_sharing(&trainer->sharing, &facts);
+    agree_fact(&facts, "the backend", "%s", engine->backend->name);
+    agree_fact(&facts, "the instructions (--isa)", "%s", device.isa ? device.isa : "");
+    agree_fact(&facts, "--precision", "%s", *engine->precision ? engine->precision : "as usual");
+    agree_hashed(&facts, "the data", trainer->course.data, trainer->dataset->name);
+    agree_hashed(&facts, "the parameters", agree_hash_params(&model->params), "");
+    enum status status = agree(trainer->sharing.comm, &facts);
+    text_free(&facts);
+    return status;
 }
 
 static enum status open_trainer(struct trainer *trainer, const struct trainer_options *options,

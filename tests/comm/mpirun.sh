@@ -27,6 +27,13 @@ refuses() {
     report "$1_writes_nothing" $? "a rank that was alone has saved what it learnt"
 }
 
+# Two networks with the same parameters, and another build of this program.
+printf 'input 4\ndense 8\nrelu\ndense 3\n' >"$folder/relu.net"
+printf 'input 4\ndense 8\ntanh\ndense 3\n' >"$folder/tanh.net"
+cp "$prony" "$folder/prony"
+cp "$PRONY_BUILD"/comm_*.so "$folder"
+echo >>"$folder/prony"
+
 for library in openmpi mpich; do
     launcher=mpirun.openmpi
     [ $library = openmpi ] || launcher=mpiexec.mpich
@@ -60,6 +67,19 @@ for library in openmpi mpich; do
     report ${library}_ranks_may_be_watched $? "$(cat "$folder/said")"
     says ${library}_is_measured_beside_the_own_ways "library's own" \
         $library -n 2 "$prony" comm --bytes 4k --seconds 0.1
+    # Ranks that would not compute the same thing say in what they differ.
+    while IFS='|' read -r name program arguments part; do
+        # shellcheck disable=SC2086 # words
+        says ${library}_$name "worker 1 on $(uname -n) differs from worker 0 on $(uname -n) in $part" $library \
+            -n 1 "$prony" train "$folder/relu.net" iris --epochs 1 : -n 1 "$program" train $arguments --epochs 1 </dev/null
+    done <<LINES
+compares_networks|$prony|$folder/tanh.net iris|the network: found
+compares_shares|$prony|$folder/relu.net iris --test 0.4|the setting test: found 0.4, expected 0.2
+compares_precisions|$prony|$folder/relu.net iris --precision bf16|--precision: found bf16, expected as usual
+compares_bits|$prony|$folder/relu.net iris --precision int8|--weight-bits: found 8, expected 0
+compares_ways|$prony|$folder/relu.net iris --parallelism model|--parallelism: found model, expected data
+compares_builds|$folder/prony|$folder/relu.net iris|the build: found
+LINES
     # A suite by ranks: each measures its lines, the first one's file has all of them, also of a run before.
     printf 'small --batch %s --backend ref --seconds 0.02\n' 1 2 3 >"$folder/lines"
     rm -f "$folder/out.jsonl"

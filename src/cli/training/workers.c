@@ -2,15 +2,20 @@
 #include "cli/training/workers.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/machine/cpu.h"
+#include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/screen.h"
 #include "comm/launcher.h"
 #include "comm/shm.h"
+#include "record/version.h"
+#include "train/workers/agree.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -168,9 +173,28 @@ void worker_silent(const struct launcher *launcher)
     _exit(2);
 }
 
+/* Builds may compute, and say to each other, something else. */
+static enum status agree_on_build(struct comm *comm)
+{
+    struct text facts = {0};
+    void *bytes;
+    size_t length;
+    TRY(file_load("/proc/self/exe", &bytes, &length));
+    agree_fact(&facts, "the build", "%s %s (%016" PRIx64 ")", version_number, version_commit,
+               agree_hash(0, bytes, length));
+    mem_free(bytes);
+    enum status status = agree(comm, &facts);
+    text_free(&facts);
+    return status;
+}
+
 enum status worker_join(const char *folder, const struct launcher *launcher, struct comm **out)
 {
     enum status status = launcher_open(folder, launcher, out);
+    if (status == STATUS_INPUT)
+        worker_silent(launcher);
+    TRY(status);
+    status = agree_on_build(*out);
     if (status == STATUS_INPUT)
         worker_silent(launcher);
     return status;

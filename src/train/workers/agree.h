@@ -2,22 +2,22 @@
 #ifndef PRONY_TRAIN_AGREE_H
 #define PRONY_TRAIN_AGREE_H
 
+#include "base/text.h"
 #include "core/comm.h"
 #include "core/params.h"
 
 #include <stddef.h>
 
-/* One thing that is the same on all workers. */
-struct agreement {
-    const char *what; /* for the message: "data" */
-    uint64_t hash;
-};
+/* Adds one thing that is the same on all workers: agree_fact(&facts, "--batch", "%d", batch). */
+void agree_fact(struct text *facts, const char *what, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-enum { AGREEMENTS_MOST = 8 };
+/* The same of what has a name, which may differ: a file's. */
+void agree_hashed(struct text *facts, const char *what, uint64_t hash, const char *name);
 
-/* Called by all workers, with the same things in the same order. STATUS_INPUT, on all of them, when
- * one differs from worker 0: which, on which host, in what. Without a comm nobody does. */
-enum status agree(struct comm *comm, const struct agreement *things, int count);
+/* Called by all workers, with facts in the same order. STATUS_INPUT, on all of them, when one
+ * differs from worker 0: which, on which host, in what, both values. Without a comm nobody does. */
+enum status agree(struct comm *comm, struct text *facts);
 
 /* Of bytes, continued from `hash`, which is 0 at first. */
 uint64_t agree_hash(uint64_t hash, const void *bytes, size_t length);
