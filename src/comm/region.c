@@ -221,6 +221,7 @@ enum status region_open_end(const struct comm_transport *transport, struct regio
                  .size = count,
                  .segment = SIZE_MAX,
                  .full_duplex = true,
+                 .near = true,
                  .patience_ns = COMM_PATIENCE_NS},
         .region = region,
         .first = first,

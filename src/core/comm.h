@@ -42,7 +42,7 @@ struct comm_transfer {
 };
 
 enum {
-    COMM_ABI = 2,
+    COMM_ABI = 3,
     COMM_PIECE = 1 << 30 /* bytes; a longer message is moved in several pieces */
 };
 
@@ -101,6 +101,7 @@ struct comm {
     size_t segment; /* bytes of a message that this transport moves best */
     enum comm_common common;
     bool full_duplex;     /* both directions at once at full speed */
+    bool near;            /* all ranks are on one machine: its CPU copies what they send */
     uint64_t patience_ns; /* a rank that moves nothing for so long has failed */
     struct comm_transfer *pending;
     enum status broken;

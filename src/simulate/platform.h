@@ -21,6 +21,7 @@ enum { PLATFORM_TEXT = 128 };
 struct platform {
     char name[PLATFORM_TEXT], title[PLATFORM_TEXT];
     int units;                    /* of a server */
+    bool here;                    /* workers are processes of one machine */
     int clusters;                 /* joined by slower lines */
     struct platform_link inside;  /* of a unit to the others of its server */
     struct platform_link outside; /* of a server to the others of its cluster … */
@@ -37,6 +38,8 @@ enum status platform_read(const char *name, const char *text, struct platform *o
 /* Those that ship: their names, from 0 on; NULL ends them. */
 const char *platform_shipped(int index);
 
+/* Are so many workers on one server? */
+bool platform_near(const struct platform *platform, int workers);
 int platform_servers(const struct platform *platform, int workers);
 /* SimGrid's file for so many workers. */
 enum status platform_write(const struct platform *platform, int workers, struct text *out);

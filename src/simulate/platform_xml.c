@@ -12,6 +12,11 @@ int platform_servers(const struct platform *platform, int workers)
     return (workers + platform->units - 1) / platform->units;
 }
 
+bool platform_near(const struct platform *platform, int workers)
+{
+    return platform->here || (!*platform->file && platform_servers(platform, workers) == 1);
+}
+
 const char *platform_host(int worker, char text[PLATFORM_HOST])
 {
     snprintf(text, PLATFORM_HOST, "u%d", worker);

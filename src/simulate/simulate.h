@@ -25,6 +25,7 @@ struct simulate_request {
     int32_t workers;
     int32_t batch;        /* of all workers */
     int32_t micros;       /* of a pipeline; 0: as many as are usual */
+    bool on_gpus;         /* which compute on while the CPU copies messages inside a server */
     int32_t bucket_bytes; /* of gradients that are summed at once; 0: as usual */
     /* What a step of one worker takes for that many samples, in seconds. */
     double (*seconds)(const void *context, int32_t batch);

@@ -1,6 +1,6 @@
 /* worker.c: see worker.h. The order of what a worker does is that of train/workers/pipeline.c and
  * of plans: sums are started where the program starts them, waited for where it waits, by a queue
- * beside the computation. */
+ * beside the computation. On CPUs of one server there is none, as in training (train/lap.c). */
 #include "simulate/worker.h"
 
 #include "base/memory.h"
@@ -11,7 +11,7 @@
 struct worker {
     struct work_plan *plan;
     struct comm *comm;
-    struct comm_queue *queue;
+    struct comm_queue *queue; /* NULL: a sum is complete when it was started */
     const struct actions *actions;
     uint64_t *tickets;             /* per reduction */
     struct comm_transfer *sending; /* per slot and action */
@@ -56,9 +56,16 @@ static enum status do_action(struct worker *worker, int32_t index, int32_t slot)
         return STATUS_OK;
     case ACTION_REDUCE:
         worker->sent_bytes += 2.0 * (size - 1) / size * (double)action->bytes;
-        return comm_start(worker->queue, worker->plan->data, action->bytes / sizeof(float),
-                          DTYPE_F32, &worker->tickets[action->reduction]);
-    case ACTION_WAIT: status = comm_wait(worker->queue, worker->tickets[action->reduction]); break;
+        if (worker->queue)
+            return comm_start(worker->queue, worker->plan->data, action->bytes / sizeof(float),
+                              DTYPE_F32, &worker->tickets[action->reduction]);
+        status = comm_all_reduce(worker->comm, worker->plan->data, action->bytes / sizeof(float),
+                                 DTYPE_F32);
+        break;
+    case ACTION_WAIT:
+        if (worker->queue)
+            status = comm_wait(worker->queue, worker->tickets[action->reduction]);
+        break;
     case ACTION_SEND:
         status = begin_send(worker, slot * worker->actions->count + index, action);
         break;
@@ -160,12 +167,14 @@ enum status worker_main(struct comm *comm, void *context)
     const bool shared = plan->parallelism == PARALLEL_DATA;
     struct worker worker = {.plan = plan, .comm = comm};
     worker.actions = &plan->lists[shared ? comm->rank >= plan->most : comm->rank];
-    TRY(comm_queue_open(comm, &worker.queue));
+    const struct simulate_request *request = plan->request;
+    if (shared && (request->on_gpus || !platform_near(request->platform, comm->size)))
+        TRY(comm_queue_open(comm, &worker.queue));
     enum status status = make_room(&worker);
     if (status == STATUS_OK)
         status = do_step(&worker);
     if (status == STATUS_OK)
-        add_up(&worker, (double)comm_queue_busy_ns(worker.queue) / 1e9);
+        add_up(&worker, worker.queue ? (double)comm_queue_busy_ns(worker.queue) / 1e9 : 0);
     comm_queue_close(worker.queue);
     mem_free(worker.tickets);
     mem_free(worker.sending);

@@ -6,6 +6,8 @@
 #include "train/workers/average.h"
 #include "train/workers/lap_split.h"
 
+#include <string.h>
+
 static void replace(struct program **program, struct program *by)
 {
     program_free(*program);
@@ -120,15 +122,26 @@ enum status lap_compile(struct lap *lap, const struct engine *engine, const stru
     return make_rings(lap);
 }
 
+/* Do sums of gradients go on while the unit computes? Between processes of one machine they would
+ * take the CPU's own time; a GPU has that to spare. */
+static bool sums_beside(const struct lap *lap)
+{
+    return shares_samples(lap) && lap_program(lap)->updates && !lap->sharing.average &&
+           (!lap->sharing.comm->near || strcmp(lap->engine->backend->unit, "cpu") != 0);
+}
+
 enum status lap_prepare(struct lap *lap, const struct engine *engine, const struct params *params)
 {
-    const struct plan_options options = {.slots = 1,
-                                         .answering = lap->answering,
-                                         .comm = lap->sharing.comm,
-                                         .traffic = lap->sharing.traffic};
     lap->engine = engine;
     if (sharing_splits(&lap->sharing))
         return lap_split_prepare(lap, params);
+    if (lap->steps && sums_beside(lap))
+        TRY(comm_queue_open(lap->sharing.comm, &lap->queue));
+    const struct plan_options options = {.slots = 1,
+                                         .answering = lap->answering,
+                                         .comm = lap->sharing.comm,
+                                         .queue = lap->queue,
+                                         .traffic = lap->sharing.traffic};
     for (int i = 0; i < LAP_LEGS; i++) {
         struct leg *leg = &lap->legs[i];
         for (int32_t turn = 0; turn < leg->step.count; turn++)
@@ -148,6 +161,7 @@ void lap_close(struct lap *lap)
                 lap->engine->backend->release(lap->legs[i].plans[turn]);
         recipe_free(&lap->legs[i].step);
     }
+    comm_queue_close(lap->queue);
     mem_free(lap->loss);
     mem_free(lap->sums);
     mem_free(lap->own_order);

@@ -35,6 +35,7 @@ struct lap {
     struct engine split_engine; /* where the network is split: this worker's part of the parameters,
                                    on the same device */
     struct params *params;      /* of its programs */
+    struct comm_queue *queue;   /* sums gradients beside computing; NULL: nothing does */
     int64_t apart, of;          /* samples since parameters were averaged: this worker's, and all */
     int64_t rows, steps;        /* of a whole lap, by all workers */
     int64_t step;               /* steps done of the current lap */

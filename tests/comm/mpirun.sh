@@ -98,6 +98,29 @@ LINES
         --micro-batches 4 --out "$folder/alone" >/dev/null
     cmp "$folder/alone" "$folder/by_$library"
     report ${library}_pipeline_has_the_same_bits $? "its weights differ from one worker's"
+    # Ranks whose hosts have two names: sums go on beside computing, and give the same bits.
+    if unshare --uts true 2>/dev/null; then
+        far() { $library -n 2 unshare --uts sh -c 'hostname "far$$"; exec "$@"' sh "$@"; }
+        wide="train mlp:64-1200-1200-10 digits --backend simd --threads 1 --epochs 1 --batch 300"
+        far "$prony" $wide --out "$folder/far" >/dev/null
+        $library -n 2 "$prony" $wide --out "$folder/near" >/dev/null
+        cmp "$folder/far" "$folder/near"
+        report ${library}_sums_the_same_beside_computing $? "its weights differ from those of one machine"
+        work='{"do":"prepare","model":"mlp:64-1200-1200-10","phase":"training","batch":64,"threads":1,"backend":"simd",
+            "axes":{"workers":"2","parallelism":"data"}}'
+        for place in near far; do
+            { echo $work && echo '{"do":"run","iterations":5}'; } | if [ $place = far ]; then
+                far "$prony" peer
+            else
+                $library -n 2 "$prony" peer
+            fi >"$folder/$place.said"
+        done
+        holds ${library}_hides_nothing_on_one_machine "$(cat "$folder/near.said")" '"hidden_ns":0,'
+        grep -q '"hidden_ns":[1-9]' "$folder/far.said"
+        report ${library}_hides_sums_between_machines $? "$(cat "$folder/far.said")"
+    else
+        echo "skip mpirun.${library}_between_machines: it takes root to name hosts"
+    fi
     begun=$(date +%s)
     $library -n 3 "$tests" a_rank_that_is_killed_over_mpi >/dev/null 2>&1
     held=$?

@@ -192,6 +192,25 @@ TEST(sums_hide_behind_computing)
     CHECK(result.step_s < result.compute_s + 0.06);
 }
 
+/* On one server the CPU would copy and compute at once, so that training sums in between. */
+TEST(sums_of_one_server_hide_on_gpus_alone)
+{
+    struct simulate_result on_cpus, on_gpus;
+    struct trial trial = {"mlp:1000-1000-1000-1000-1000-1",
+                          "units 2\ninside 100 MB/s 10 us\noutside 1 MB/s 1 ms\n",
+                          0.5,
+                          {.workers = 2, .batch = 4, .bucket_bytes = 1000000}};
+    if (!step(&trial, &on_cpus))
+        return;
+    CHECK(on_cpus.hidden_s == 0);
+    CHECK_NEAR(on_cpus.step_s, on_cpus.compute_s + on_cpus.exposed_s, 1e-6);
+    trial.request.on_gpus = true;
+    if (!step(&trial, &on_gpus))
+        return;
+    CHECK(on_gpus.hidden_s > 0.6 * (on_gpus.hidden_s + on_gpus.exposed_s));
+    CHECK(on_gpus.step_s < on_cpus.step_s);
+}
+
 TEST(refuses_what_cannot_be)
 {
     struct simulate_result result;

@@ -72,7 +72,7 @@ enum status platform_here(struct platform *out)
     if (found == MAP_FAILED)
         FAIL(STATUS_MEMORY, "out of memory: %s", strerror(errno));
     enum status status = shm_run(2, measure, found);
-    *out = (struct platform){.name = "here", .units = 1, .clusters = 1};
+    *out = (struct platform){.name = "here", .units = 1, .here = true, .clusters = 1};
     out->outside = (struct platform_link){found->bytes_per_s, found->latency_s};
     snprintf(out->title, sizeof out->title,
              "processes of this machine (measured: %.2g us, %.3g GB/s each way)",

@@ -220,6 +220,7 @@ enum status simulated_point(struct simulated *simulated, int32_t workers)
         .workers = workers,
         .batch = (int32_t)batch,
         .micros = workers > 1 ? simulated->sharing.micros : 0,
+        .on_gpus = strcmp(simulated->source.wish.unit, "gpu") == 0,
         .bucket_bytes = simulated->bucket_bytes,
         .seconds = step_seconds,
         .context = &simulated->source,

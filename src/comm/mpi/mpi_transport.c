@@ -270,9 +270,9 @@ static enum status open_end(MPI_Comm mpi, bool world, struct comm **out)
         FAIL(STATUS_MEMORY, "out of memory");
     }
     MPI_Allgather(&mine, sizeof mine, MPI_BYTE, end->places, sizeof mine, MPI_BYTE, mpi);
-    const bool near = on_one_host(end->places, end->comm.size);
+    end->comm.near = on_one_host(end->places, end->comm.size);
     end->comm.transport = &mpi_transport;
-    end->comm.segment = near ? NEAR_SEGMENT : TCP_SEGMENT;
+    end->comm.segment = end->comm.near ? NEAR_SEGMENT : TCP_SEGMENT;
     end->comm.full_duplex = true;
     end->comm.patience_ns = COMM_PATIENCE_NS;
     *out = &end->comm;

@@ -52,6 +52,8 @@ void exchange_start(struct exchange *exchange, void *data, size_t count, enum dt
     uint64_t ticket = 0;
     if (exchange->status != STATUS_OK)
         return;
+    if (exchange->queue && !exchange->sent_count) /* another plan may have used it since */
+        exchange->busy_ns = comm_queue_busy_ns(exchange->queue);
     const uint64_t start_ns = clock_ns();
     keep_failure(exchange, exchange->queue
                                ? comm_start(exchange->queue, data, count, dtype, &ticket)
@@ -86,7 +88,6 @@ enum status exchange_end(struct exchange *exchange)
         exchange->traffic->waited_ns += exchange->waited_ns;
         exchange->traffic->hidden_ns += busy > exchange->waited_ns ? busy - exchange->waited_ns : 0;
     }
-    exchange->busy_ns = busy_ns;
     exchange->waited_ns = 0;
     exchange->sent_count = 0;
     exchange->status = STATUS_OK;

@@ -17,7 +17,7 @@ struct exchange {
         uint64_t ticket;
     } * sent; /* what is on its way */
     int32_t sent_count;
-    uint64_t waited_ns, busy_ns; /* in this step; of the queue, before it */
+    uint64_t waited_ns, busy_ns; /* since the last end; of the queue, before the first start */
     enum status status;
     char message[500];
 };
