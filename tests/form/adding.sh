@@ -1,7 +1,7 @@
-# docs/adding-*.md, carried out: the blocks of the five documents are applied to a copy of the tree,
-# which then has another op, layer, axis, training setting and backend. Shows that each touches only the
-# places that the table of docs/architecture.md names, and that every source that was added or changed
-# compiles. With ADDING=run (`make slow TESTS=adding`) all of it is built, and shows what one gets for it.
+# docs/adding-*.md, carried out: the blocks of the six documents are applied to a copy of the tree,
+# which then has another op, its kernels, another layer, axis, training setting and backend. Shows that
+# each touches only the places that the table of docs/architecture.md names, and that every source that
+# was added or changed compiles: CUDA where nvcc is. With ADDING=run (`make slow TESTS=adding`) all of it is built, and shows what one gets for it.
 #
 # A block's first line says what happens to which file: ```c FILE new, ```c FILE append, or
 # ```c FILE before: TEXT and after: TEXT, where one line of the file begins with TEXT.
@@ -85,9 +85,12 @@ adds() {
     [ "$found" = "$expected" ]
     report "$1_touches_only_its_places" $? "changed: $found, expected: $expected"
 }
-adds op adding-an-op.md "src/core/ops.def src/backend/cpu/ref/ref_square.c \
-    src/backend/cpu/simd/elementwise/square_isa.c src/backend/cpu/simd/lists.def \
-    src/nn/grads.def src/nn/grads/grad_square.c"
+adds op adding-an-op.md "src/core/ops.def src/backend/cpu/ref/ref_square.c src/nn/grads.def src/nn/grads/grad_square.c"
+adds kernels adding-a-kernel.md "src/backend/cpu/simd/elementwise/square_isa.c src/backend/cpu/simd/lists.def \
+    src/backend/cuda/ops/square.cu src/backend/cuda/plan/kernel_list.def"
+edited=$(for file in $(changed); do [ ! -f "$root/$file" ] || echo "$file"; done)
+[ "$(echo "$edited" | wc -l)" -le 4 ]
+report an_op_on_all_backends_edits_four_files $? "edited: $edited"
 adds layer adding-a-layer.md "src/nn/layers.def src/nn/layers/layer_square.c"
 adds axis adding-an-axis.md src/record/axes.def
 adds setting adding-a-setting.md "include/prony_settings.def src/train/train.c"
@@ -100,20 +103,24 @@ says the_include_rules_hold 'ok   check_includes' sh -c "cd '$tree' && sh tests/
 # The new code is built as the rest is: warnings are errors. With little optimisation: that
 # is quicker than what it saves in the little that runs.
 build=$folder/build
-cmake -S "$tree" -B "$build" -G Ninja -DPRONY_GUIDE=OFF -DPRONY_CUDA=OFF -DCMAKE_BUILD_TYPE=Debug \
-    -DCMAKE_C_FLAGS_DEBUG=-O0 >"$folder/log" 2>&1
+cmake -S "$tree" -B "$build" -G Ninja -DPRONY_GUIDE=OFF -DPRONY_CUDA=ON -DCMAKE_BUILD_TYPE=Debug \
+    -DCMAKE_C_FLAGS_DEBUG=-O0 -DCMAKE_CUDA_FLAGS=-Ofc=max -DCMAKE_CUDA_ARCHITECTURES=90a-real >"$folder/log" 2>&1
 report configures $? "$(tail -n 40 "$folder/log")"
 if [ "$ADDING" != run ]; then
     # A source has an object for each library that it is part of, and one for each ISA.
-    for source in $(changed | tr ' ' '\n' | grep '\.c$'); do
+    plugin=src/backend/cuda/ops/square.cu\ src/backend/cuda/plan/kernel_list.cu
+    grep -q prony_cuda.so "$build/build.ninja" || plugin=
+    [ -n "$plugin" ] || echo "skip adding.square_compiles: the CUDA plugin is not built here: $(grep 'CUDA plugin' "$folder/log")"
+    for source in $(changed | tr ' ' '\n' | grep '\.c$') $plugin; do
         objects=$(ninja -C "$build" -t targets all | sed -n "s|^\([^:]*/$source\.o\):.*|\1|p")
         # shellcheck disable=SC2086 # a list of objects
         [ -n "$objects" ] && ninja -C "$build" $objects >"$folder/log" 2>&1
-        report "$(basename "$source" .c)_compiles" $? "$(tail -n 40 "$folder/log")"
+        report "$(basename "${source%.*}")_compiles" $? "$(tail -n 40 "$folder/log")"
     done
     exit $status
 fi
 targets="prony prony_tiny test_conformance test_grad test_awkward test_record"
+grep -q prony_cuda.so "$build/build.ninja" && targets="$targets prony_cuda"
 [ -f "$PRONY_BUILD/tests/test_store" ] && targets="$targets test_store"
 # shellcheck disable=SC2086 # a list of targets
 cmake --build "$build" -j 2 --target $targets >"$folder/log" 2>&1
@@ -134,6 +141,12 @@ if "$prony" explain small --backend simd >/dev/null 2>&1; then
     says the_fast_kernel_agrees ok "$build/tests/test_conformance" every_case_agrees_with_f64_simd
 else
     echo "skip adding.explain_names_the_fast_kernel: this CPU has no simd backend"
+fi
+if [ -f "$build/prony_cuda.so" ]; then
+    says explain_on_paper_names_its_kernel 'square_f32_cuda' "$prony" explain squares.net --backend cuda
+    says and_that_of_its_gradient 'square_grad_f32_cuda' "$prony" explain squares.net --backend cuda --phase training
+else
+    echo "skip adding.explain_on_paper_names_its_kernel: the CUDA plugin is not built here"
 fi
 says explain_counts_its_flop '"op":"square","part":"forward","layer":"square1","inputs":[4],"outputs":[5],"flop":16' \
     "$prony" explain squares.net --batch 2 --json

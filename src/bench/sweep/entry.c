@@ -177,7 +177,7 @@ static enum status check_library(const struct point *point)
 }
 
 /* What somebody set to look for an error makes a loop wait for each of its launches, or leaves
- * kernels out (plan/kernel_list.cu): times say nothing then. */
+ * kernels out (plan/kernel_list.def): times say nothing then. */
 static enum status check_environment(const struct point *point)
 {
     const char *blocking = getenv("CUDA_LAUNCH_BLOCKING"), *without = getenv("PRONY_CUDA_WITHOUT");

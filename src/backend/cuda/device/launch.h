@@ -1,6 +1,6 @@
 /* launch.h: how an op becomes kernels on a stream, and what a kernel can read.
  *
- * A kernel is a row of kernel_list.cu: a name, a function that enqueues it, and the device memory
+ * A kernel is a row of kernel_list.def: a name, a function that enqueues it, and the device memory
  * it needs while it runs. That function sees only a `struct call` (operands resolved to device
  * addresses) and writes to a `struct queue`, which also counts: a queue without a stream enqueues
  * nothing, so explain knows the launches of a plan that takes no memory, by the very code that

@@ -1,6 +1,7 @@
 /* data.cu: data in and out: rows, load, store. The bound data lies on the device, and so does the
  * place in it: a step needs nothing from the host. Of staged data (intake.cu) the step's own rows
  * do. Elements are moved as four-byte words, whatever they mean. */
+#include "backend/cuda/ops/moving.h"
 #include "backend/cuda/plan/kernel_families.h"
 
 enum { MOVING_BLOCKS = 128, MOVING_ROUNDS = 16 }; /* of one warp, at most */

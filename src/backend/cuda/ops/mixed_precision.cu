@@ -3,6 +3,7 @@
 #include "backend/cuda/ops/mixed_precision.h"
 
 #include "backend/cuda/device/activation.h"
+#include "backend/cuda/ops/moving.h"
 #include "backend/cuda/plan/kernel_families.h"
 
 static __global__ void cast_each(int64_t count, struct cells from, struct cells to)

@@ -1,4 +1,4 @@
-/* kernel_row.h: a kernel is a row of one ordered list (kernel_list.cu): a name, the op or few ops
+/* kernel_row.h: a kernel is a row of one ordered list (kernel_list.def): a name, the op or few ops
  * that it covers, whether it takes them, its workspace and its launch. The first row that takes
  * wins; rows that take everything come last. A row may cover a whole program, in many steps of one
  * launch or in calls. Names and reasons in `explain` are the row's. */

@@ -1,5 +1,5 @@
 /* answer_choice.cu: which calls each kernel takes, and why none does. The rows are in
- * plan/kernel_list.cu. */
+ * plan/kernel_list.def. */
 #include "backend/cuda/plan/kernel_row.h"
 #include "backend/cuda/stack/answer_calls.h"
 

@@ -1,5 +1,5 @@
 /* stack_choice.cu: which stacks of dense layers each kernel for whole steps takes, and why none
- * does. The rows are in plan/kernel_list.cu. */
+ * does. The rows are in plan/kernel_list.def. */
 #include "backend/cuda/host/cuda_device.h"
 #include "backend/cuda/narrow/stack_cores.h"
 #include "backend/cuda/plan/kernel_families.h"
