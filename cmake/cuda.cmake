@@ -60,10 +60,12 @@ enable_language(CUDA)
 prony_plugin(cuda ${cuda_sources})
 target_compile_features(prony_cuda PRIVATE cuda_std_17)
 # --fmad=false is -ffp-contract=off for the device: the same bits as the reference kernels.
-# -Wpedantic is left out for what nvcc itself generates.
+# -Wpedantic is left out for what nvcc itself generates. The runtime of C++ is inside: a copied plugin
+# needs libc and the driver, as the program does.
 target_compile_options(prony_cuda PRIVATE --fmad=false
   "-Xcompiler=-Wall,-Wextra,-Wshadow,-Wconversion,-Wdouble-promotion,-Wformat=2,-ffp-contract=off"
   "-Xcompiler=-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
+target_link_options(prony_cuda PRIVATE -static-libstdc++ -static-libgcc)
 if(PRONY_WERROR)
   target_compile_options(prony_cuda PRIVATE --Werror=all-warnings -Xcompiler=-Werror)
 endif()

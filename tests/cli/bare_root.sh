@@ -48,6 +48,15 @@ cp "$PRONY_BUILD"/libprony_agent.so "$root/bin"
 expect watches_a_program 0 'unwatched' inside profile -- /bin/prony explain small
 rm "$root/bin/libprony_agent.so"
 expect has_no_plugin 0 'found no prony_cuda.so in /bin:' inside bench small --backend cuda
+if [ -f "$PRONY_BUILD/prony_cuda.so" ]; then
+    cp "$PRONY_BUILD/prony_cuda.so" "$root/bin"
+    expect the_plugin_asks_for_a_driver 0 'there is no NVIDIA driver' inside bench small --backend cuda
+    expect the_plugin_explains_on_paper 0 'stack_four_warps_f32_cuda' \
+        inside explain small --backend cuda --phase training --batch 10
+    rm "$root/bin/prony_cuda.so"
+else
+    echo "skip $suite.the_plugin_asks_for_a_driver: built without the CUDA plugin"
+fi
 for command in 'store list' 'query' 'answer small --minutes 0' 'guide --port 0'; do
     expect "names_the_package_for_${command%% *}" 1 'need SQLite (Debian: apt install libsqlite3-0)' inside $command
 done
