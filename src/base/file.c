@@ -1,6 +1,7 @@
 /* file.c: whole files over plain system calls. */
 #include "base/file.h"
 
+#include "base/machine/room.h"
 #include "base/memory.h"
 
 #include <assert.h>
@@ -101,11 +102,7 @@ static enum status read_open(int fd, const char *path, size_t from, size_t bytes
 static enum status load_open(int fd, const char *path, size_t from, size_t bytes, void **data)
 {
     char *to;
-    if (bytes > mem_total())
-        FAIL(STATUS_INPUT,
-             "%s: found %zu bytes to read, expected no more than this machine's "
-             "memory, %zu",
-             path, bytes, mem_total());
+    TRY(room_check((double)bytes, "%s has %zu bytes", path, bytes));
     NEED(to = mem_alloc(bytes));
     enum status status = read_open(fd, path, from, bytes, to);
     if (status == STATUS_OK)

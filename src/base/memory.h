@@ -32,8 +32,8 @@ void mem_free(void *pointer);
 
 size_t mem_installed(void); /* bytes of the machine */
 /* Bytes that this process may have: the machine's, or fewer where its control groups (quota.h) or
- * `ulimit -v` allow fewer. What others take of them is not counted: the same job is decided alike
- * at any hour. Reads files: not for every call. */
+ * `ulimit -v` allow fewer. What others hold is not taken off, so that a choice is made alike at any
+ * hour; room.h does, to refuse. Reads files: not for every call. */
 size_t mem_total(void);
 
 /* Addresses for `bytes` zeroed bytes, of which a page takes memory once it is written: a block of

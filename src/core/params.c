@@ -1,6 +1,7 @@
 /* params.c: named entries in three growing blocks. */
 #include "core/params.h"
 
+#include "base/machine/room.h"
 #include "base/memory.h"
 
 #include <assert.h>
@@ -68,11 +69,9 @@ static enum status grow_block(struct params *params, const char *name, enum role
         FAIL(STATUS_INPUT, "the parameters do not fit into memory");
     if (need > params->blocks[role].room && !params->bare) {
         uint64_t total = mem_total(), room = params->blocks[role].room * 2;
-        if (need > total / 2)
-            FAIL(STATUS_MEMORY,
-                 "out of memory: with '%s' there are %.1f MB, and as much again where they are "
-                 "used; this machine allows %.1f MB",
-                 name, (double)need / 1e6, (double)total / 1e6);
+        TRY(room_check(2 * (double)need,
+                       "with '%s' there are %.1f MB, and as much again where they are used", name,
+                       (double)need / 1e6));
         room = room < need || room > total / 2 ? need : room;
         void *data = mem_grow_large(params->blocks[role].data, (size_t)params->blocks[role].room,
                                     (size_t)room);

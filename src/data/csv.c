@@ -6,6 +6,7 @@
  * as the data set's columns, so that it can be done again. */
 #include "data/csv.h"
 
+#include "base/machine/room.h"
 #include "base/memory.h"
 #include "base/plain.h"
 #include "data/gaps.h"
@@ -358,14 +359,19 @@ static enum status take_features(struct csv *csv, const struct columns *columns,
                     "found %lld features, expected at most %d; --drop COLUMN leaves one out, "
                     "--encode COLUMN=code makes one of its texts",
                     (long long)width, DATASET_COLUMNS_MOST);
-    if (!size_mul((size_t)csv->rows, (size_t)width, &count) ||
-        count > csv->memory / sizeof *dataset->features)
+    const size_t kept = csv_bytes(csv, csv->rows) +
+                        (size_t)csv->rows * (size_t)csv->label_count * sizeof *dataset->labels;
+    if (!size_mul((size_t)csv->rows, (size_t)width, &count) || kept > csv->memory ||
+        count > (csv->memory - kept) / sizeof *dataset->features)
         FILE_REFUSE(csv,
                     "found %lld rows of %lld features, which take more than the %zu bytes that "
                     "data may take; --memory allows more, --encode COLUMN=code makes fewer",
                     (long long)csv->rows, (long long)width, csv->memory);
     dataset->rows = csv->rows;
     dataset->columns = (int32_t)width;
+    TRY(room_check((double)(kept + count * sizeof *dataset->features),
+                   "%s: %lld rows of %lld features take %.1f MB", csv->name, (long long)csv->rows,
+                   (long long)width, (double)(kept + count * sizeof *dataset->features) / 1e6));
     NEED(dataset->features = mem_array(count, sizeof *dataset->features));
     return csv_fill_features(csv, columns, from);
 }

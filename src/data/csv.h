@@ -6,8 +6,8 @@
  *   csv_label.c   what is to be learnt: classes or numbers
  *
  * Cells are cut out of the text where it lies: quotes are undone in place and each cell ends in a
- * NUL. A cell is known by where it begins, four bytes, so that a table takes no more memory than
- * its numbers. The whole text is in memory; files larger than that are not for this reader. */
+ * NUL. A cell is known by where it begins, four bytes, and so is a row. The whole text is in
+ * memory, and so are its rows and numbers: all of them count against what data may take. */
 #ifndef PRONY_DATA_CSV_H
 #define PRONY_DATA_CSV_H
 
@@ -19,7 +19,7 @@
 struct csv {
     const char *name;
     char *text, *end;    /* *end is a NUL */
-    size_t memory;       /* bytes that the numbers may take */
+    size_t memory;       /* bytes that text, rows, numbers and labels may take */
     char separator;      /* one of , ; | and the tab */
     bool decimal_comma;  /* 1,5 is a number */
     bool header;         /* the first row had the names */
@@ -30,7 +30,7 @@ struct csv {
     uint32_t *cells;     /* … of the rows below the header */
     struct csv_row {
         uint32_t start;    /* where its first line begins in the text */
-        int64_t line;      /* from 1 */
+        uint32_t line;     /* from 1 */
     } * all_lines, *lines; /* likewise */
     int64_t row_room;
     const char **names; /* [columns]: of the header, or "column 3" */
@@ -56,6 +56,13 @@ static inline const char *csv_cell(const struct csv *csv, int64_t row, int32_t c
 static inline bool csv_is_label(const struct csv *csv, int32_t column)
 {
     return column >= csv->label && column < csv->label + csv->label_count;
+}
+
+/* Bytes of the text and of so many rows of it. */
+static inline size_t csv_bytes(const struct csv *csv, int64_t rows)
+{
+    const size_t row = (size_t)csv->columns * sizeof *csv->all_cells + sizeof *csv->all_lines;
+    return (size_t)(csv->end - csv->text) + (size_t)rows * row;
 }
 
 /* Refuses a cell of a row, with its place. */

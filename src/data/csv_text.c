@@ -9,6 +9,7 @@
  * "sep=;", as Excel writes it, decides. */
 #include "data/csv.h"
 
+#include "base/machine/room.h"
 #include "base/memory.h"
 
 #include <ctype.h>
@@ -130,11 +131,13 @@ static enum status make_room(struct scan *scan)
     size_t row_bytes = (size_t)csv->columns * sizeof *csv->all_cells;
     uint32_t *cells;
     struct csv_row *lines;
-    if ((size_t)scan->rows * (row_bytes + sizeof *lines) > csv->memory)
+    if (csv_bytes(csv, scan->rows) > csv->memory)
         FAIL(STATUS_INPUT,
              "%s:%lld: found rows that take more than the %zu bytes that data may take, expected "
              "fewer; NPY files are streamed, --memory allows more",
              csv->name, (long long)scan->line, csv->memory);
+    TRY(room_check((double)csv_bytes(csv, room), "%s:%lld: rows so far take %.1f MB", csv->name,
+                   (long long)scan->line, (double)csv_bytes(csv, scan->rows) / 1e6));
     NEED(cells = mem_grow(csv->all_cells, (size_t)room, row_bytes));
     csv->all_cells = cells;
     NEED(lines = mem_grow(csv->all_lines, (size_t)room, sizeof *lines));

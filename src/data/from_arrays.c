@@ -1,5 +1,6 @@
 /* from_arrays.c: IDX and NPY files → data set. Rows are the first dimension; the others are the
  * sample's. Integer labels are classes, others are numbers; one or several a row. */
+#include "base/machine/room.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/stream.h"
@@ -61,6 +62,8 @@ static enum status take_features(struct dataset *dataset, size_t memory)
     stream->window = choose_window(dataset, memory);
     if (bytes > memory)
         return STATUS_OK;
+    TRY(room_check((double)bytes, "%s has %.1f MB of numbers; with --memory 1000 less are kept",
+                   stream->parts[0].path, (double)bytes / 1e6));
     TRY(dataset_fetch(dataset, NULL, 0, dataset->rows));
     stream_free(stream, bytes);
     dataset->stream = NULL;

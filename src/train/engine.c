@@ -1,7 +1,7 @@
 /* engine.c: see engine.h. */
 #include "train/engine.h"
 
-#include "base/memory.h"
+#include "base/machine/room.h"
 #include "core/pass/fuse.h"
 #include "core/pass/recompute.h"
 
@@ -47,7 +47,7 @@ enum status engine_fuse(const struct engine *engine, const struct program *progr
 enum status engine_check_memory(const struct backend *backend, struct program *const *programs,
                                 int32_t count, const struct params *params, uint64_t besides)
 {
-    double most = 0, kept = 0, total = (double)mem_total();
+    double most = 0, kept = 0;
     if (strcmp(backend->unit, "cpu") != 0)
         return STATUS_OK;
     for (int role = 0; role < ROLE_COUNT; role++)
@@ -59,13 +59,11 @@ enum status engine_check_memory(const struct backend *backend, struct program *c
                 beside += (double)programs[p]->role_bytes[role];
         most = beside > most ? beside : most;
     }
-    if (2 * kept + most + (double)besides > total)
-        FAIL(STATUS_MEMORY,
-             "out of memory: %s at batch %d takes twice %.1f MB for its parameters and %.1f MB for "
-             "the rest; this machine allows %.1f MB",
-             programs[0]->name, programs[0]->batch, kept / 1e6, (most + (double)besides) / 1e6,
-             total / 1e6);
-    return STATUS_OK;
+    return room_check(2 * kept + most + (double)besides,
+                      "%s at batch %d takes twice %.1f MB for its parameters and %.1f MB for the "
+                      "rest",
+                      programs[0]->name, programs[0]->batch, kept / 1e6,
+                      (most + (double)besides) / 1e6);
 }
 
 enum status engine_attach(struct engine *engine, struct params *params)

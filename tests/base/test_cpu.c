@@ -93,6 +93,8 @@ static const struct entry {
     {"v2/memory.max", "max\n"},
     {"v2/memory.high", "max\n"},
     {"v2/half/memory.max", "3000000\n"},
+    {"v2/half/memory.current", "2500000\n"},
+    {"v2/half/memory.stat", "anon 1500000\nfile 1000000\ninactive_file 900000\nkernel 7\n"},
     {"v2/half/memory.high", "max\n"},
     {"v2/half/tight/memory.max", "max\n"},
     {"v2/half/tight/memory.high", "1000000\n"},
@@ -102,6 +104,7 @@ static const struct entry {
     {"v1/memory/memory.limit_in_bytes", "9223372036854771712\n"},
     {"v1/memory/half", NULL},
     {"v1/memory/half/memory.limit_in_bytes", "5000000\n"},
+    {"v1/memory/half/memory.usage_in_bytes", "6000000\n"},
     {"v1/memory/half/free", NULL},
     {"v1/memory/half/free/memory.limit_in_bytes", "9223372036854771712\n"},
     {"v1/unified", NULL},
@@ -135,8 +138,27 @@ static void check_memory(const char *line, const char *root, double expected)
         CHECK_NEAR(quota_memory(at("self"), at(root)), expected, 1e-12);
 }
 
+static void check_left(const char *line, const char *root, double expected)
+{
+    if (CHECK(write_text("self", line)))
+        CHECK_NEAR(quota_memory_left(at("self"), at(root)), expected, 1e-12);
+}
+
+/* Cached files that are not in use count as free; a group beyond its limit has a byte. */
+static void check_memory_left(void)
+{
+    check_left("0::/\n", "v2", 0);
+    check_left("0::/odd\n", "v2", 0);
+    check_left("0::/half\n", "v2", 1400000);
+    check_left("0::/half/free\n", "v2", 1400000);
+    check_left("0::/half/tight\n", "v2", 1000000);
+    check_left("4:memory:/half/free\n", "v1", 1);
+    check_left("4:memory:/\n0::/part\n", "v1", 2000000);
+}
+
 static void check_memory_of_groups(void)
 {
+    check_memory_left();
     check_memory("0::/\n", "v2", 0);
     check_memory("0::/half\n", "v2", 3e6);
     check_memory("0::/half/free\n", "v2", 3e6);

@@ -34,6 +34,18 @@ train() {
 if [ "$group" ]; then
     says tells_the_memory_of_its_group '210 MB (the limit of its control group' confined "$prony" machine
     expect streams_what_its_group_cannot_hold 0 'streamed' train confined
+    # Another program there holds 150 of the 210 MB, a line without an end: 90 MB would fit without it,
+    # 300 MB never.
+    mkfifo "$folder/line"
+    confined tail -n 1 <"$folder/line" >"$folder/said" &
+    exec 9>"$folder/line"
+    head -c 150000000 /dev/zero >&9
+    expect tells_what_others_hold 1 'this machine allows 209.7 MB, of which other programs hold 1' \
+        confined "$prony" train mlp:4-3300-3300-3 iris --epochs 1 --batch 10
+    expect and_what_never_fits 1 'this machine allows 209.7 MB' \
+        confined "$prony" train mlp:4-6000-6000-3 iris --epochs 1 --batch 10
+    exec 9>&-
+    wait
 else
     echo "skip limits.group: a control group with a limit on memory cannot be made here"
 fi
@@ -70,6 +82,9 @@ expect bounds_packed_text 2 'found more than 10000000 bytes when unpacked' \
 yes 0,0 | head -c 9000000 >"$folder/rows.csv"
 expect bounds_the_numbers_of_text 2 'rows that take more than the 20000000 bytes that data may take' \
     bounded train mlp:1-4-1 "$folder/rows.csv"
+yes 0,0,0,0,0,0,0,0 | head -n 1000000 | gzip -1 >"$folder/wide.csv.gz" # 16 MB; its rows take 40, its numbers 28
+expect adds_up_text_rows_and_numbers 2 'features, which take more than the 80000000 bytes' \
+    timeout -s KILL 10 "$prony" train mlp:7-2-1 "$folder/wide.csv.gz" --memory 80 --epochs 1 --batch 100000
 
 # OpenBLAS asks for its buffers until it gets them.
 (ulimit -v 100000 && PRONY_BLAS=openblas exec timeout -s KILL 20 "$prony" machine) >"$folder/said" 2>&1

@@ -67,6 +67,42 @@ static double memory_of_version_1(const char *root, const char *group)
     return bytes_of(root, group, "memory.limit_in_bytes");
 }
 
+/* "NAME NUMBER" of a file of such lines. */
+static double number_of(const char *root, const char *group, const char *file, const char *name)
+{
+    char path[2 * PATH_MOST], found[64];
+    double number = 0, value = 0;
+    snprintf(path, sizeof path, "%s%s/%s", root, group, file);
+    FILE *lines = fopen(path, "re");
+    while (lines && fscanf(lines, "%63s %lf", found, &value) == 2)
+        if (strcmp(found, name) == 0)
+            number = value;
+    if (lines)
+        fclose(lines);
+    return number;
+}
+
+/* What is left below a limit; a limit that no machine has is none. */
+static double left_below(double limit, double use, double cached)
+{
+    static const double NO_MACHINE = 0x1p60;
+    const double left = limit - (use - cached);
+    return limit == 0 || limit > NO_MACHINE ? 0 : left > 1 ? left : 1;
+}
+
+static double left_of_version_2(const char *root, const char *group)
+{
+    return left_below(memory_of_version_2(root, group), bytes_of(root, group, "memory.current"),
+                      number_of(root, group, "memory.stat", "inactive_file"));
+}
+
+static double left_of_version_1(const char *root, const char *group)
+{
+    return left_below(memory_of_version_1(root, group),
+                      bytes_of(root, group, "memory.usage_in_bytes"),
+                      number_of(root, group, "memory.stat", "total_inactive_file"));
+}
+
 typedef double quota_reader(const char *root, const char *group);
 
 /* The least from `group` up to the root. */
@@ -126,4 +162,9 @@ double quota_cpus(const char *groups, const char *root)
 double quota_memory(const char *groups, const char *root)
 {
     return quota_least(groups, root, "memory", memory_of_version_1, memory_of_version_2);
+}
+
+double quota_memory_left(const char *groups, const char *root)
+{
+    return quota_least(groups, root, "memory", left_of_version_1, left_of_version_2);
 }

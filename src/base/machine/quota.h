@@ -10,4 +10,8 @@ double quota_cpus(const char *groups, const char *root);
 /* Bytes, in the same way: the least of memory.max and memory.high, or memory.limit_in_bytes. */
 double quota_memory(const char *groups, const char *root);
 
+/* Bytes that the groups still give: the least of limit - use, without cached files that are not in
+ * use; at least 1, and 0 where there is no limit. */
+double quota_memory_left(const char *groups, const char *root);
+
 #endif

@@ -2,7 +2,7 @@
 #include "bench/check/reference.h"
 
 #include "base/machine/cpu.h"
-#include "base/memory.h"
+#include "base/machine/room.h"
 #include "bench/check/reference_file.h"
 #include "bench/check/task_copy.h"
 
@@ -137,9 +137,9 @@ static enum status reference_settle(struct reference *reference, const struct be
                  isa_name(reference->options.device.isa));
     if (!exact && seconds * 1e9 > (double)bench->patience_ns)
         TRY(reference_cut(reference, bench, task, seconds));
-    if (reference_bytes(task) > (double)mem_total()) /* a GPU may have more */
-        FAIL(STATUS_UNSUPPORTED, "the check would need %.0f GB of memory, and there are %.0f",
-             reference_bytes(task) * 1e-9, (double)mem_total() * 1e-9);
+    if (reference_bytes(task) > room_bytes()) /* a GPU may have more */
+        FAIL(STATUS_UNSUPPORTED, "the check would need %.0f GB of memory, and there are %.0f free",
+             reference_bytes(task) * 1e-9, room_bytes() * 1e-9);
     TRY(registry_find(bench->registry, exact ? "ref" : "simd", &reference->options.backend));
     return reference->options.backend->probe();
 }

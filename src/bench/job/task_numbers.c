@@ -2,6 +2,7 @@
  * that its check looks at. A fault must be able to show in them: see docs/measuring.md. */
 #include "bench/job/task.h"
 
+#include "base/machine/room.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "core/pass/quantise.h"
@@ -260,15 +261,12 @@ static void task_vary(struct task *task)
  * counted when they are asked for. */
 static enum status task_check_memory(const struct task *task, bool host)
 {
-    double kept = 0, total = (double)mem_total();
+    double kept = 0;
     for (int role = 0; role < ROLE_COUNT; role++)
         kept += (double)task->params.blocks[role].bytes;
-    if ((host ? 2 : 1) * kept > total)
-        FAIL(STATUS_MEMORY,
-             "out of memory: %s takes %.1f MB for its parameters, and as much again where they are "
-             "used; this machine allows %.1f MB",
-             task->network->name, kept / 1e6, total / 1e6);
-    return STATUS_OK;
+    return room_check((host ? 2 : 1) * kept,
+                      "%s takes %.1f MB for its parameters, and as much again where they are used",
+                      task->network->name, kept / 1e6);
 }
 
 static enum status task_make_data(struct task *task)
