@@ -144,6 +144,7 @@ static void write_code(struct desk *desk, const struct python_frame *frame, uint
     char *bytes = (char *)(code + 1);
     code->code = key;
     code->first_line = frame->first_line;
+    code->lines = python.layout.lines;
     code->name_bytes = (uint32_t)name_bytes;
     code->file_bytes = (uint32_t)file_bytes;
     memcpy(bytes, desk->name, name_bytes);
@@ -260,13 +261,12 @@ static void on_signal(int number, siginfo_t *info, void *context)
 /* Does the interpreter in this program have a layout that is known? */
 static void find_python(struct agent_head *head)
 {
-    const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version"); /* since 3.11 */
     void *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
     void *code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
     void *this_thread = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
     if (!runtime || !code_type || !this_thread)
         return;
-    head->python_version = version ? (uint32_t)*version : 0x03000000;
+    head->python_version = python_version();
     head->python_runtime = (uint64_t)(uintptr_t)runtime;
     head->python_code_type = (uint64_t)(uintptr_t)code_type;
     python = (struct python_place){

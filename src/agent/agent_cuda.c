@@ -229,7 +229,8 @@ static int32_t line_of(const struct python_frame *frame)
     }; /* of a table; a longer one has the line where its function begins */
     unsigned char table[LONGEST];
     const size_t length = python_bytes(&python, frame->table, table, sizeof table);
-    return python_line(table, length, frame->first_line, frame->instruction);
+    return python_line((enum python_lines)python.layout.lines, table, length, frame->first_line,
+                       frame->instruction);
 }
 
 static void write_stack(struct gpu_desk *desk, uint32_t number, const struct python_frame *frames,
@@ -301,7 +302,6 @@ static uint32_t stack_here(struct gpu_desk *desk)
 
 static void find_python(void)
 {
-    const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version"); /* since 3.11 */
     void *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
     void *code_type = dlsym(RTLD_DEFAULT, "PyCode_Type");
     void *this_thread = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
@@ -310,8 +310,7 @@ static void find_python(void)
     python = (struct python_place){.process = getpid(),
                                    .runtime = (uint64_t)(uintptr_t)runtime,
                                    .code_type = (uint64_t)(uintptr_t)code_type};
-    if (python_layout_find(version ? (uint32_t)*version : 0, python.process, python.runtime,
-                           &python.layout))
+    if (python_layout_find(python_version(), python.process, python.runtime, &python.layout))
         *(void **)(void *)&python_this_thread = this_thread;
 }
 

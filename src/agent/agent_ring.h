@@ -24,7 +24,7 @@
 #define AGENT_PREFIX "cpu." /* of the file: cpu.PROCESS.NANOSECONDS */
 
 enum {
-    AGENT_VERSION = 1,
+    AGENT_VERSION = 2,
     AGENT_BYTES = 1 << 20, /* of the file */
     AGENT_HEAD = 4096,     /* of them before the ring */
     AGENT_RING = AGENT_BYTES - AGENT_HEAD,
@@ -71,6 +71,7 @@ struct agent_code {
     struct agent_record record;
     uint64_t code;
     int32_t first_line;
+    uint32_t lines; /* enum python_lines: how its table is written */
     uint32_t name_bytes, file_bytes, table_bytes;
     /* name, file, line table: bytes without ends */
 };

@@ -23,7 +23,15 @@ struct python_layout {
     uint16_t frame_entry; /* a flag: called from C; 0: frames of owner 3 stand between instead */
     uint16_t code_name, code_file, code_table, code_first_line, code_instructions;
     uint16_t ascii_bytes, compact_bytes; /* of the heads of texts */
+    uint8_t text_shift;                  /* of the bits of a text's state: behind "interned" */
+    uint8_t lines;                       /* enum python_lines */
+    uint8_t instruction_unit; /* frame_instruction is a number of so many bytes; 0: an address */
+    bool entries;             /* each frame has an evaluation loop of its own */
+    uint16_t pthread_id; /* thread_native_id is a pthread_t, whose number of the system is there */
 };
+
+/* How a line table is written. */
+enum python_lines { PYTHON_LINES_3_11, PYTHON_LINES_3_10, PYTHON_LINES_OLD };
 
 /* Where it is: this process, or one that we may read. Process 0 is this one, whose memory is read
  * as it is, unchecked: for a thread that stands in its own frames, with a layout that has proved
@@ -45,8 +53,10 @@ struct python_frame {
 /* Reads memory of a process; false where not all of it can be read. */
 bool python_read(pid_t process, uint64_t address, void *to, size_t bytes);
 
-/* Fills *layout for a version as Py_Version has it (0x030b02f0); of 3.13 from what its runtime says
- * of itself. False: this version is not known. */
+/* The version of the interpreter in this process, as 0x030b02f0; 0: it does not say. */
+uint32_t python_version(void);
+/* Fills *layout for such a version; from 3.13 on from what its runtime says of itself. False: this
+ * version is not known. */
 bool python_layout_find(uint32_t version, pid_t process, uint64_t runtime,
                         struct python_layout *layout);
 
@@ -69,8 +79,8 @@ size_t python_bytes(const struct python_place *place, uint64_t object, void *to,
 /* A name for the function that no other has, though addresses are used again. */
 uint64_t python_key(const struct python_frame *frame);
 
-/* The line of an instruction, from the line table of 3.11 and later (PEP 626, 657); 0: none. */
-int32_t python_line(const unsigned char *table, size_t bytes, int32_t first_line,
-                    uint32_t instruction);
+/* The line of an instruction, from a table that is written so; 0: none. */
+int32_t python_line(enum python_lines lines, const unsigned char *table, size_t bytes,
+                    int32_t first_line, uint32_t instruction);
 
 #endif

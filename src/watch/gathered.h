@@ -17,6 +17,7 @@ struct code {
     uint64_t key; /* 0: no code */
     const char *name, *file;
     int32_t first_line;
+    uint32_t lines; /* enum python_lines */
     const unsigned char *table;
     size_t table_bytes;
 };

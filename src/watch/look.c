@@ -129,6 +129,7 @@ static enum status keep_code(struct gathered *gathered, const struct agent_code 
                               .name = name,
                               .file = file,
                               .first_line = record->first_line,
+                              .lines = record->lines,
                               .table = (const unsigned char *)bytes + record->name_bytes +
                                        record->file_bytes,
                               .table_bytes = record->table_bytes};
@@ -314,6 +315,7 @@ static enum status code_from_outside(struct look *look, const struct python_plac
                               .name = name,
                               .file = file,
                               .first_line = frame->first_line,
+                              .lines = python->layout.lines,
                               .table = table,
                               .table_bytes =
                                   python_bytes(python, frame->table, table, AGENT_TABLE_MOST)};

@@ -139,8 +139,8 @@ static enum status push_python(struct naming *naming, struct stack *stack, const
     if (stack->count == FRAMES)
         return STATUS_OK;
     if (code) {
-        int32_t line = python_line(code->table, code->table_bytes, code->first_line,
-                                   (uint32_t)(words[1] >> 1));
+        int32_t line = python_line((enum python_lines)code->lines, code->table, code->table_bytes,
+                                   code->first_line, (uint32_t)(words[1] >> 1));
         site.line =
             line > 0 ? (uint32_t)line : (uint32_t)(code->first_line > 0 ? code->first_line : 0);
         TRY(add_text(naming, code->file, &site.file));

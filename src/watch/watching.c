@@ -141,7 +141,7 @@ static enum status look_until_end(const struct watching_options *options, struct
 static void add_notes(const struct look *look, const struct watched *watched, struct text *notes)
 {
     const struct named *named = &watched->named;
-    enum { MAJOR = 24, MINOR = 16, BYTE = 255, FIRST = 11 };
+    enum { MAJOR = 24, MINOR = 16, BYTE = 255, FIRST = 8 };
     const unsigned major = look->python_version >> MAJOR & BYTE,
                    minor = look->python_version >> MINOR & BYTE;
     bool agent = false;

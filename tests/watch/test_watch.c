@@ -30,10 +30,33 @@ TEST(reads_line_tables)
     } cases[] = {{0, 0},   {2, 10},  {4, 10},  {6, 11},  {8, 14},
                  {12, 14}, {14, 12}, {16, 12}, {30, 12}, {32, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        CHECK_EQUAL_INT(python_line(table, sizeof table, 10, cases[i].instruction), cases[i].line);
+        CHECK_EQUAL_INT(
+            python_line(PYTHON_LINES_3_11, table, sizeof table, 10, cases[i].instruction),
+            cases[i].line);
     for (size_t length = 0; length < sizeof table; length++) /* cut anywhere, it ends */
-        (void)python_line(table, length, 10, 1000);
-    CHECK_EQUAL_INT(python_line(NULL, 0, 10, 0), 0);
+        (void)python_line(PYTHON_LINES_3_11, table, length, 10, 1000);
+    CHECK_EQUAL_INT(python_line(PYTHON_LINES_3_11, NULL, 0, 10, 0), 0);
+}
+
+/* As CPython 3.8 and 3.10 write a function whose lines are 11, 12, 20 and 12 again. */
+TEST(reads_line_tables_of_older_pythons)
+{
+    static const unsigned char old[] = {0, 1, 8, 1, 4, 8, 6, 0xf8};
+    static const unsigned char table[] = {8, 1, 4, 1, 6, 8, 2, 0x80, 4, 0xf8};
+    static const struct {
+        uint32_t instruction;
+        int32_t old, line;
+    } cases[] = {{0, 11, 11},  {6, 11, 11}, {8, 12, 12},  {12, 20, 20},
+                 {16, 20, 20}, {18, 12, 0}, {20, 12, 12}, {99, 12, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHECK_EQUAL_INT(python_line(PYTHON_LINES_OLD, old, sizeof old, 10, cases[i].instruction),
+                        cases[i].old);
+        CHECK_EQUAL_INT(
+            python_line(PYTHON_LINES_3_10, table, sizeof table, 10, cases[i].instruction),
+            cases[i].line);
+    }
+    CHECK_EQUAL_INT(python_line(PYTHON_LINES_OLD, old, 3, 10, 50), 11);
+    CHECK_EQUAL_INT(python_line(PYTHON_LINES_3_10, table, 1, 10, 0), 0);
 }
 
 TEST(tells_functions_apart)
@@ -53,11 +76,27 @@ TEST(knows_its_pythons)
     struct python_layout layout;
     CHECK(python_layout_find(0x030b02f0, getpid(), 0, &layout) && layout.frame_entry);
     CHECK(python_layout_find(0x030c01f0, getpid(), 0, &layout) && !layout.frame_entry);
-    CHECK(!python_layout_find(0x030a00f0, getpid(), 0, &layout));
+    CHECK(python_layout_find(0x030a0df0, getpid(), 0, &layout) && layout.entries);
+    CHECK(!python_layout_find(0x030700f0, getpid(), 0, &layout));
     unsigned char garbage[1024];
     memset(garbage, 0xff, sizeof garbage);
     memcpy(garbage, "xdebugpy", 8);
     CHECK(!python_layout_find(0x030d00f0, getpid(), (uint64_t)(uintptr_t)garbage, &layout));
+    /* 3.14 has three more words of interpreters and two of frames than 3.13; made, not run */
+    uint64_t said[49] = {0};
+    memcpy(said, "xdebugpy", 8);
+    said[1] = 0x030e00f0;
+    said[5] = 5, said[9] = 9, said[22 + 4] = 26, said[31 + 2] = 33, said[39 + 4] = 43;
+    const uint64_t at = (uint64_t)(uintptr_t)said;
+    if (CHECK(python_layout_find(0x030e00f0, getpid(), at, &layout))) {
+        CHECK_EQUAL_INT(layout.runtime_interpreters, 5);
+        CHECK_EQUAL_INT(layout.interpreter_threads, 9);
+        CHECK_EQUAL_INT(layout.thread_frame, 26);
+        CHECK_EQUAL_INT(layout.frame_code, 33);
+        CHECK_EQUAL_INT(layout.code_table, 43);
+    }
+    CHECK(!python_layout_find(0x030d00f0, getpid(), at, &layout)); /* it says another version */
+    CHECK(!python_layout_find(0x030f00f0, getpid(), at, &layout));
 }
 
 /* Reading what is not there fails; it does not end the program. */
