@@ -10,7 +10,7 @@ static double cost_of_part(const struct program *program, enum part part)
 {
     double cost = 0;
     for (int32_t o = program->parts[part].from; o < program->parts[part].to; o++)
-        cost += split_usual_cost(NULL, program, &program->ops[o]);
+        cost += split_cost(program, &program->ops[o]);
     return cost;
 }
 
@@ -96,9 +96,8 @@ enum status actions_add(struct actions *actions, const struct program *program,
         for (int32_t o = program->parts[part].from;
              o < program->parts[part].to && status == STATUS_OK; o++) {
             const struct op *op = &program->ops[o];
-            status =
-                add_op(actions, program, op,
-                       pace->seconds[part] * split_usual_cost(NULL, program, op), reduction_of);
+            status = add_op(actions, program, op, pace->seconds[part] * split_cost(program, op),
+                            reduction_of);
         }
         actions->parts[part].to = actions->count;
     }

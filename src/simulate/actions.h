@@ -2,7 +2,7 @@
  * computes and as calls of core/comm. Ops that follow each other without a message are one action.
  *
  * An op takes a share of its part's time: as much as its FLOP and bytes are of the part's
- * (split_usual_cost). */
+ * (split_cost). */
 #ifndef PRONY_SIMULATE_ACTIONS_H
 #define PRONY_SIMULATE_ACTIONS_H
 
@@ -28,7 +28,7 @@ struct actions {
     uint64_t reduced_bytes;
 };
 
-/* How long a part of a program takes per unit of split_usual_cost. */
+/* How long a part of a program takes per unit of split_cost. */
 struct pace_of_parts {
     double seconds[PART_COUNT];
 };

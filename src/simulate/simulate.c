@@ -46,7 +46,7 @@ static double cost_of(const struct program *program)
 {
     double cost = 0;
     for (int32_t o = 0; o < program->op_count; o++)
-        cost += split_usual_cost(NULL, program, &program->ops[o]);
+        cost += split_cost(program, &program->ops[o]);
     return cost;
 }
 

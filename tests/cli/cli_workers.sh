@@ -51,6 +51,8 @@ expect stages_need_layers 2 'prony: small: found 9 stages, expected at most 4' \
     "$prony" train small iris --workers 9 --parallelism pipeline
 expect micro_batches_divide 2 'prony: --micro-batches: found 3, expected a number that divides the batch of 7' \
     "$prony" train small iris --workers 2 --batch 7 --parallelism pipeline --micro-batches 3
+expect micro_batches_are_named 2 'found 30, expected a number that divides the batch of 100: 50, or --batch 120' \
+    "$prony" train small iris --workers 2 --batch 100 --parallelism pipeline --micro-batches 30
 expect recipes_have_one_loss 2 'prony: gan: found the recipe gan, expected feed_forward' \
     "$prony" train gan ring:200 --workers 2 --parallelism pipeline
 expect a_known_way 2 "prony: --parallelism: found 'both', expected pipeline, model or data" \

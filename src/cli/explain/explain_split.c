@@ -31,12 +31,12 @@ struct split_view {
     double step, bubble, even_bubble;
 };
 
-/* The least time on one core where its ceilings are known; else FLOP and bytes. */
-static double op_cost(void *context, const struct program *program, const struct op *op)
+/* What is shown: the least time on one core where its ceilings are known; else FLOP and bytes. */
+static double op_cost(const struct explained *explained, const struct program *program,
+                      const struct op *op)
 {
-    const struct explained *explained = context;
     if (!(explained->flop_per_s > 0 && explained->read_per_s > 0))
-        return split_usual_cost(NULL, program, op);
+        return split_cost(program, op);
     const double flop_s = (double)op_flop(program, op) / explained->flop_per_s;
     const double bytes_s = (double)op_bytes(program, op) / explained->read_per_s;
     return flop_s > bytes_s ? flop_s : bytes_s;
@@ -45,7 +45,7 @@ static double op_cost(void *context, const struct program *program, const struct
 static void count_op(const struct split_view *view, const struct program *program,
                      const struct op *op, struct rank_sum *sum)
 {
-    const double cost = op_cost((void *)(uintptr_t)view->explained, program, op);
+    const double cost = op_cost(view->explained, program, op);
     const bool passes = op->kind == OP_send || op->kind == OP_receive;
     const uint64_t runs = op->part == PART_UPDATE ? 1 : (uint64_t)view->micros;
     if (passes)
@@ -102,8 +102,7 @@ static enum status make_view(struct split_view *view, struct explained *explaine
                              const struct split_flags *flags)
 {
     const struct compile_options *options = &explained->options;
-    struct pipeline_options pipeline = {
-        .stages = view->workers, .own = -1, .cost = op_cost, .context = explained};
+    struct pipeline_options pipeline = {.stages = view->workers, .own = -1};
     struct program *program;
     view->batch = options->batch;
     view->micros = flags->micro_batches ? (int32_t)flags->micro_batches

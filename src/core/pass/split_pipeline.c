@@ -41,10 +41,9 @@ struct cut {
     struct transfer *transfers;
 };
 
-double split_usual_cost(void *context, const struct program *program, const struct op *op)
+double split_cost(const struct program *program, const struct op *op)
 {
     const double flop = (double)op_flop(program, op) / 16, bytes = (double)op_bytes(program, op);
-    (void)context;
     return flop > bytes ? flop : bytes;
 }
 
@@ -195,8 +194,7 @@ static void count_costs(struct cut *cut)
         const struct op *op = &program->ops[o];
         if (cut->unit_of[o] < 0)
             continue;
-        double cost = cut->options->cost ? cut->options->cost(cut->options->context, program, op)
-                                         : split_usual_cost(NULL, program, op);
+        const double cost = split_cost(program, op);
         cut->units[cut->unit_of[o]].cost += op->part == PART_UPDATE && cut->options->micros > 1
                                                 ? cost / cut->options->micros
                                                 : cost;

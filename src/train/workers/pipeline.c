@@ -17,6 +17,14 @@ int32_t pipeline_usual_micros(int32_t stages, int64_t batch)
     return (int32_t)most;
 }
 
+/* The least number from this one on that divides the batch; it does so itself. */
+static int32_t next_divisor(int32_t micros, int32_t batch)
+{
+    while (micros < batch && batch % micros)
+        micros++;
+    return micros < batch ? micros : batch;
+}
+
 enum status pipeline_compile(const struct network *network, struct params *params,
                              const struct compile_options *options, int32_t micros,
                              struct program **out)
@@ -35,7 +43,7 @@ enum status pipeline_compile(const struct network *network, struct params *param
         FAIL(STATUS_INPUT,
              "--micro-batches: found %d, expected a number that divides the batch of %d: %d, or "
              "--batch %d",
-             micros, options->batch, pipeline_usual_micros(micros, options->batch),
+             micros, options->batch, next_divisor(micros, options->batch),
              (options->batch / micros + 1) * micros);
     each.batch = options->batch / micros;
     each.accumulate = micros;
@@ -51,12 +59,8 @@ enum status pipeline_open(struct pipeline *pipeline, struct engine *engine,
     const int32_t stages = setup->comm ? setup->comm->size : 1;
     const int32_t stage = setup->comm ? setup->comm->rank : 0, micros = setup->micros;
     const int32_t alive = pipeline_alive(setup->schedule, stages, stage, micros);
-    const struct pipeline_options options = {.stages = stages,
-                                             .micros = micros,
-                                             .own = engine->instance ? -1 : stage,
-                                             .as = setup->as,
-                                             .cost = setup->cost,
-                                             .context = setup->context};
+    const struct pipeline_options options = {
+        .stages = stages, .micros = micros, .own = engine->instance ? -1 : stage, .as = setup->as};
     struct split_ranks split;
     *pipeline = (struct pipeline){.micros = micros};
     TRY(split_pipeline(program, whole, &options, &split));

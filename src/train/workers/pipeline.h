@@ -29,11 +29,8 @@ struct pipeline_setup {
     struct comm *comm; /* its ranks are the stages; NULL: there is one */
     int32_t micros;
     enum pipeline_schedule schedule;
-    /* As pipeline_options have them. */
-    double (*cost)(void *context, const struct program *program, const struct op *op);
-    void *context;
-    const struct split_ranks *as;
-    struct traffic *traffic; /* is added to; or NULL */
+    const struct split_ranks *as; /* as pipeline_options have it */
+    struct traffic *traffic;      /* is added to; or NULL */
 };
 
 /* Takes this rank's stage of the program that pipeline_compile gave; see rank_plan_open. Losses are
