@@ -294,7 +294,7 @@ static void tell_sharing(const struct sharing *sharing, struct text *facts)
 {
     agree_fact(facts, "--parallelism", "%s", parallelism_name(sharing->parallelism));
     agree_fact(facts, "--micro-batches", "%d", sharing->micros);
-    agree_fact(facts, "the order of turns", "%s", pipeline_schedule_name(sharing->schedule));
+    agree_fact(facts, "--pipeline", "%s", pipeline_schedule_name(sharing->schedule));
     agree_fact(facts, "--average-every", "%d", sharing->average);
     agree_fact(facts, "--sync-norm", "%s", sharing->sync_norm ? "yes" : "no");
 }

@@ -66,6 +66,7 @@ explains marks_what_runs_again '"made_by":"recompute"' resnet18 --phase training
 explains says_it_in_json '"without_recompute":{"bytes":' resnet18 --phase training --recompute --json
 explains says_what_recompute_cannot_save 'recompute: nothing to win' mlp:4-1 --phase training --recompute
 explains recomputes_in_training_alone 'found --phase inference, expected training' resnet18 --recompute
+explains orders_turns_as_train_does 'pipeline of 2 stages, gpipe' small --workers 2 --pipeline gpipe
 explains recomputes_in_stages 'pipeline of 2 stages' resnet18 --workers 2 --recompute
 
 # A network whose parameters would not fit is explained all the same: none of them is allocated.

@@ -19,6 +19,8 @@ if [ ! -e "$PRONY_BUILD/comm_simgrid.so" ]; then
 fi
 says machine_names_it 'available: SimGrid 3' "$prony" machine
 
+expect refuses_an_order 2 "--pipeline: found 'zigzag', expected 1f1b or gpipe" \
+    "$prony" simulate small --workers 2 --parallelism pipeline --pipeline zigzag
 expect refuses_a_network 2 'no_such' "$prony" simulate no_such
 expect refuses_a_platform 2 "--platform: found 'ethernet-2g', expected here, ethernet-100g" \
     "$prony" simulate small --platform ethernet-2g

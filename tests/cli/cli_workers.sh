@@ -57,7 +57,7 @@ expect recipes_have_one_loss 2 'prony: gan: found the recipe gan, expected feed_
     "$prony" train gan ring:200 --workers 2 --parallelism pipeline
 expect a_known_way 2 "prony: --parallelism: found 'both', expected pipeline, model or data" \
     "$prony" train small iris --workers 2 --parallelism both
-expect a_known_order 2 "prony: order of a pipeline's turns: found 'zigzag', expected 1f1b or gpipe" \
+expect a_known_order 2 "prony: --pipeline: found 'zigzag', expected 1f1b or gpipe" \
     "$prony" train small iris --workers 2 --parallelism pipeline --pipeline zigzag
 expect sync_norm_is_for_data 2 'prony: --sync-norm: found --parallelism model, expected data' \
     "$prony" train small iris --workers 2 --parallelism model --sync-norm

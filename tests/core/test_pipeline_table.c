@@ -88,7 +88,7 @@ TEST(schedules_have_names)
     CHECK_OK(pipeline_schedule_read("1f1b", &schedule));
     CHECK_EQUAL_INT(schedule, PIPELINE_1F1B);
     CHECK_STATUS(STATUS_INPUT, pipeline_schedule_read("1F1B!", &schedule));
-    CHECK_MESSAGE("order of a pipeline's turns: found '1F1B!', expected 1f1b or gpipe");
+    CHECK_MESSAGE("--pipeline: found '1F1B!', expected 1f1b or gpipe");
 }
 
 /* The largest sum over all cuts, by trying each. */

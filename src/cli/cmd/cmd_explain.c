@@ -286,8 +286,8 @@ static enum status settle_split(const struct cli *cli, struct explain_flags *fla
 {
     const struct args *args = &cmd_explain.args;
     const struct split_flags *split = &flags->split;
-    if (!split->workers && (split->parallelism || split->schedule || split->micro_batches))
-        FAIL(STATUS_INPUT, "--parallelism, --schedule and --micro-batches are for several workers: "
+    if (!split->workers && (split->parallelism || split->pipeline || split->micro_batches))
+        FAIL(STATUS_INPUT, "--parallelism, --pipeline and --micro-batches are for several workers: "
                            "--workers 4");
     if (!split->workers)
         return STATUS_OK;
@@ -350,8 +350,8 @@ static const struct arg rows[] = {
      "show how N workers share out a training", ARG_FROM(1, 1024)},
     {ARG_NAMED("parallelism", struct explain_flags, split.parallelism), "NAME",
      "pipeline: a stage of the layers each; model: a part of each layer; data: a part of each batch (pipeline)"},
-    {ARG_NAMED("schedule", struct explain_flags, split.schedule), "NAME",
-     "order of a pipeline: 1f1b, or gpipe: all forwards first (1f1b)"},
+    {ARG_NAMED("pipeline", struct explain_flags, split.pipeline), "NAME",
+     "order of a pipeline's turns: 1f1b, or gpipe: all forwards first (1f1b)"},
     {ARG_NAMED("micro-batches", struct explain_flags, split.micro_batches), "N",
      "parts of a batch in a pipeline (up to 4 a worker)", ARG_FROM(1, 1e6)},
     {AT(json), NULL, "one line of JSON"},

@@ -13,7 +13,7 @@
 struct simulate_flags {
     const char *network; /* positional */
     const char *workers, *parallelism, *platform, *scaling, *unit, *backend, *precision, *optimiser,
-        *schedule, *server;
+        *pipeline, *server;
     int64_t batch, micro_batches;
     double bucket;
     struct output_flags output;
@@ -60,7 +60,7 @@ static enum status read_lists(const struct simulate_flags *flags, struct arena *
 static enum status run_curve(struct simulated *simulated, const struct lists *lists, int way,
                              int scaling)
 {
-    TRY(sharing_read(lists->parallelism.values[way], simulated->schedule, simulated->micros,
+    TRY(sharing_read(lists->parallelism.values[way], simulated->pipeline, simulated->micros,
                      PARALLEL_DATA, &simulated->sharing));
     simulated->weak = strcmp(lists->scaling.values[scaling], choice_name(CHOICE_scaling_weak)) == 0;
     simulated_begin(simulated);
@@ -114,7 +114,7 @@ static enum status simulate_all(const struct cli *cli, const struct simulate_fla
     struct simulated simulated = {.model = flags->network,
                                   .folder = cli->folder,
                                   .batch = (int32_t)flags->batch,
-                                  .schedule = flags->schedule,
+                                  .pipeline = flags->pipeline,
                                   .micros = flags->micro_batches,
                                   .bucket_bytes = (int32_t)(flags->bucket * 1e6),
                                   .optimiser = flags->optimiser,
@@ -168,7 +168,8 @@ static const struct arg rows[] = {
     {FLAG(server), "NAME", "only times measured on this machine"},
     {FLAG(optimiser), "NAME", "the rule of the update (the network's)"},
     {FLAG(micro_batches), "M", "micro-batches of a pipeline (four a stage)", ARG_FROM(1, 1 << 20)},
-    {FLAG(schedule), "NAME", "a pipeline's order: 1f1b, gpipe (1f1b)"},
+    {FLAG(pipeline), "NAME",
+     "order of a pipeline's turns: 1f1b, or gpipe: all forwards first (1f1b)"},
     {FLAG(bucket), "MB", "gradients that are summed at once (4.2)", ARG_FROM(0.001, 2000)},
     ARG_END,
 };

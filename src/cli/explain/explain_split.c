@@ -293,7 +293,7 @@ enum status explain_split(struct explained *explained, const struct split_flags 
                           bool as_json, struct text *out)
 {
     struct sharing sharing = {0};
-    TRY(sharing_read(flags->parallelism, flags->schedule, flags->micro_batches, PARALLEL_PIPELINE,
+    TRY(sharing_read(flags->parallelism, flags->pipeline, flags->micro_batches, PARALLEL_PIPELINE,
                      &sharing));
     switch (sharing.parallelism) {
     case PARALLEL_MODEL: return explain_model(explained, flags, as_json, out);

@@ -7,7 +7,7 @@
 
 struct split_flags {
     const char *parallelism;        /* as the axis has it; NULL: pipeline */
-    const char *schedule;           /* NULL: 1f1b */
+    const char *pipeline;           /* order of its turns; NULL: 1f1b */
     int64_t workers, micro_batches; /* micro_batches 0: as usual */
 };
 

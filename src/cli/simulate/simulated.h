@@ -11,7 +11,7 @@
 enum { SIMULATED_POINTS = 512 }; /* that a verdict looks at */
 
 struct simulated {
-    const char *model, *folder, *optimiser, *schedule;
+    const char *model, *folder, *optimiser, *pipeline;
     const struct network *network;
     int32_t batch, bucket_bytes;
     int64_t micros;

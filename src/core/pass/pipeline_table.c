@@ -23,7 +23,7 @@ enum status pipeline_schedule_read(const char *name, enum pipeline_schedule *out
             *out = (enum pipeline_schedule)i;
             return STATUS_OK;
         }
-    FAIL(STATUS_INPUT, "order of a pipeline's turns: found '%s', expected 1f1b or gpipe", name);
+    FAIL(STATUS_INPUT, "--pipeline: found '%s', expected 1f1b or gpipe", name);
 }
 
 int32_t pipeline_alive(enum pipeline_schedule schedule, int32_t stages, int32_t stage,
