@@ -78,6 +78,8 @@ static const struct {
     NAME(wait4),
     NAME(readv),
     NAME(writev),
+    NAME(process_vm_readv),
+    NAME(process_vm_writev),
     NAME(pread64),
     NAME(pwrite64),
     NAME(membarrier),
