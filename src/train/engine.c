@@ -44,14 +44,21 @@ enum status engine_fuse(const struct engine *engine, const struct program *progr
     return status;
 }
 
+uint64_t engine_kept_bytes(const struct params *params)
+{
+    uint64_t bytes = 0;
+    for (int role = 0; role < ROLE_COUNT; role++)
+        bytes += 2 * params->blocks[role].bytes;
+    return bytes;
+}
+
 enum status engine_check_memory(const struct backend *backend, struct program *const *programs,
                                 int32_t count, const struct params *params, uint64_t besides)
 {
-    double most = 0, kept = 0;
+    const double kept = (double)engine_kept_bytes(params);
+    double most = 0;
     if (strcmp(backend->unit, "cpu") != 0)
         return STATUS_OK;
-    for (int role = 0; role < ROLE_COUNT; role++)
-        kept += (double)params->blocks[role].bytes;
     for (int32_t p = 0; p < count; p++) {
         double beside = 0;
         for (int role = 0; role < ROLE_COUNT; role++)
@@ -59,10 +66,10 @@ enum status engine_check_memory(const struct backend *backend, struct program *c
                 beside += (double)programs[p]->role_bytes[role];
         most = beside > most ? beside : most;
     }
-    return room_check(2 * kept + most + (double)besides,
+    return room_check(kept + most + (double)besides,
                       "%s at batch %d takes twice %.1f MB for its parameters and %.1f MB for the "
                       "rest",
-                      programs[0]->name, programs[0]->batch, kept / 1e6,
+                      programs[0]->name, programs[0]->batch, kept / 2e6,
                       (most + (double)besides) / 1e6);
 }
 

@@ -74,8 +74,10 @@ static enum status compile_leg(struct lap *lap, struct leg *leg, const struct en
     struct recipe_step *step = &leg->step;
     if (!leg->all)
         return STATUS_OK;
-    if (sharing_splits(&lap->sharing))
-        return lap_split_compile(lap, leg, network, params, options);
+    if (sharing_splits(&lap->sharing)) {
+        TRY(lap_split_compile(lap, leg, network, params, options));
+        return engine_check_memory(engine->backend, step->programs, 0, params, 0);
+    }
     each.batch = (int32_t)leg->batch;
     TRY(recipe_compile(network, params, &each, step));
     if (shares_samples(lap) && lap->sharing.average && rbm_chains(network, params) >= 0)

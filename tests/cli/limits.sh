@@ -54,9 +54,10 @@ fi
 # is made: of 20 GB that would take half a minute.
 kilobytes=$(awk '/^MemTotal:/ { print $2 }' /proc/meminfo)
 width=$(awk "BEGIN { print int(sqrt(0.2 * $kilobytes * 1024 / 4)) }")
-for command in 'train mlp:4-W-W-3 iris --optimiser adam' 'bench mlp:4-W-W-3 --optimiser adam --backend simd'; do
+for command in 'train mlp:4-W-W-3 iris --optimiser adam' 'bench mlp:4-W-W-3 --optimiser adam --backend simd' \
+    'train mlp:4-W-W-3 iris --optimiser adam --workers 2 --parallelism pipeline'; do
     # shellcheck disable=SC2046,SC2116
-    says "refuses_at_once_${command%% *}" 'out of memory: mlp:4-' \
+    says "refuses_at_once_${command%% *}_${command##* }" 'out of memory: mlp:4-' \
         timeout -s KILL 5 "$prony" $(echo "$command" | sed "s/W/$width/g")
 done
 

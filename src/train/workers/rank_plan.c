@@ -14,7 +14,8 @@ static enum status prepare(struct rank_plan *rank, const struct params *whole,
     else if (!engine->instance)
         split_rank_take(rank->own, whole);
     TRY(engine_fuse(engine, rank->own->program, &rank->program));
-    TRY(engine_check_memory(engine->backend, &rank->program, 1, &rank->own->params, 0));
+    const uint64_t besides = whole->bare ? 0 : engine_kept_bytes(whole);
+    TRY(engine_check_memory(engine->backend, &rank->program, 1, &rank->own->params, besides));
     TRY(engine_attach(engine, &rank->own->params));
     return engine->backend->prepare(engine->instance, rank->program, options, &rank->plan);
 }

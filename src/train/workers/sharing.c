@@ -27,8 +27,7 @@ enum status sharing_read(const char *parallelism, const char *schedule, int64_t 
     if (parallelism)
         TRY(read_parallelism(parallelism, &out->parallelism));
     if (out->parallelism != PARALLEL_PIPELINE && (schedule || micros))
-        FAIL(STATUS_INPUT,
-             "--micro-batches and --pipeline are for --parallelism pipeline");
+        FAIL(STATUS_INPUT, "--micro-batches and --pipeline are for --parallelism pipeline");
     if (schedule)
         TRY(pipeline_schedule_read(schedule, &out->schedule));
     out->micros = (int32_t)micros;
