@@ -272,10 +272,41 @@ static void note_empty(struct csv *csv, const char *name)
     text_printf(&csv->notes, "%s: empty, left out\n", shown);
 }
 
+/* Columns that were refused: all are told at once. */
+struct refusals {
+    struct text first, others;
+    int32_t count;
+};
+
+/* Adds the last failure: the first one whole, of others "column when, line 2: found '1 May'". */
+static void add_refusal(struct refusals *refusals, const struct csv *csv, const char *name)
+{
+    enum { OTHERS = 3 };
+    const char *place = status_message() + strlen(csv->name) + 1, *found = strstr(place, "found");
+    const char *end = found ? strstr(found, ", expected") : NULL;
+    if (!refusals->count++)
+        text_add(&refusals->first, status_message());
+    else if (refusals->count - 1 <= OTHERS && end)
+        text_printf(&refusals->others, "%s column %.40s, line %.*s: %.*s",
+                    refusals->others.length ? ";" : ":", name, (int)strcspn(place, ":"), place,
+                    (int)(end - found), found);
+}
+
+static enum status refuse_columns(const struct refusals *refusals)
+{
+    const int32_t others = refusals->count - 1;
+    if (!others)
+        FAIL(STATUS_INPUT, "%s", text_of(&refusals->first));
+    FAIL(STATUS_INPUT, "%s. %d more column%s refused%s", text_of(&refusals->first), others,
+         others > 1 ? "s are" : " is", text_of(&refusals->others));
+}
+
 /* The columns that are features, and what is made of each. */
 static enum status judge_columns(struct csv *csv, const struct dataset_options *options,
                                  struct columns *columns, int32_t *from)
 {
+    struct refusals refusals = {0};
+    enum status status = STATUS_OK;
     for (int32_t i = 0; i < csv->columns; i++) {
         if (csv_is_label(csv, i) || csv->left_out[i].asked)
             continue;
@@ -284,10 +315,19 @@ static enum status judge_columns(struct csv *csv, const struct dataset_options *
             continue;
         }
         from[columns->count] = i;
-        TRY(csv_judge_column(csv, i, options, &columns->list[columns->count]));
-        columns->count++;
+        status = csv_judge_column(csv, i, options, &columns->list[columns->count]);
+        columns->count += status == STATUS_OK;
+        if (status == STATUS_INPUT && text_starts(status_message(), csv->name))
+            add_refusal(&refusals, csv, csv->names[i]);
+        else if (status != STATUS_OK)
+            break;
+        status = STATUS_OK;
     }
-    return STATUS_OK;
+    if (status == STATUS_OK && refusals.count)
+        status = refuse_columns(&refusals);
+    text_free(&refusals.first);
+    text_free(&refusals.others);
+    return status;
 }
 
 static enum status make_columns(struct csv *csv, const struct dataset_options *options,

@@ -258,6 +258,15 @@ TEST(gaps_are_filled_from_the_rows_that_are_learnt)
     }
 }
 
+TEST(all_refused_columns_are_told_at_once)
+{
+    check_refused("a,when,b,c,y\n1,2020-01-31,5,,1\n2,2020-02-01,x,3,2\n3,2020-03-01,6,4,3\n",
+                  "t.csv:2:3: found '2020-01-31', expected a number in column when");
+    CHECK_MESSAGE(
+        "2 more columns are refused: column b, line 3: found 'x'; column c, line 2: found "
+        "a missing value in column c");
+}
+
 TEST(missing_values_are_filled_or_left_out)
 {
     struct dataset *dataset;
