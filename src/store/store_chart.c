@@ -423,9 +423,7 @@ enum status metric_need(const char *key, const struct metric **out)
     *out = metric_find(key);
     if (*out)
         return STATUS_OK;
-    const char *near = text_nearest(key, keys, METRIC_COUNT);
-    FAIL(STATUS_INPUT, "found \"%s\", expected a metric%s%s%s", key,
-         near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    return refuse_name(key, "a metric", keys, METRIC_COUNT);
 }
 
 enum status store_chart(struct store *store, const struct store_query *query,

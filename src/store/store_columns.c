@@ -46,14 +46,30 @@ const char *store_key_near(const char *name)
     return text_nearest(name, names, KEY_COUNT);
 }
 
+enum status refuse_name(const char *name, const char *wanted, const char *const *names,
+                        size_t count)
+{
+    const char *near = text_nearest(name, names, count);
+    struct text list = {0};
+    if (near)
+        FAIL(STATUS_INPUT, "found \"%s\", expected %s; did you mean \"%s\"?", name, wanted, near);
+    for (size_t i = 0; i < count; i++)
+        text_printf(&list, "%s%s", i ? ", " : "", names[i]);
+    status_fail(STATUS_INPUT, __FILE__, __LINE__, "found \"%.40s\", expected %s: %s", name, wanted,
+                text_of(&list));
+    text_free(&list);
+    return STATUS_INPUT;
+}
+
 enum status key_need(const char *name, int *out)
 {
     *out = key_find(name);
     if (*out >= 0)
         return STATUS_OK;
-    const char *near = store_key_near(name);
-    FAIL(STATUS_INPUT, "found \"%s\", expected an axis%s%s%s", name,
-         near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    const char *names[KEY_COUNT];
+    for (int key = 0; key < KEY_COUNT; key++)
+        names[key] = key_name(key);
+    return refuse_name(name, "an axis", names, KEY_COUNT);
 }
 
 static uint64_t hash_text(const char *text)

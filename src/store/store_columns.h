@@ -78,6 +78,9 @@ void columns_clear(struct columns *columns); /* frees everything; ready again */
 const char *key_name(int key);
 enum axis_kind key_kind(int key);
 int key_find(const char *name);                   /* -1 when there is none */
-enum status key_need(const char *name, int *out); /* else an error that names the nearest */
+enum status key_need(const char *name, int *out); /* else refuse_name */
+/* Says what was found, and the nearest name there is, or all of them. */
+enum status refuse_name(const char *name, const char *wanted, const char *const *names,
+                        size_t count);
 
 #endif

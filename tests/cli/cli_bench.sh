@@ -6,6 +6,8 @@ suite=cli_bench
 quick="--seconds 0.1"
 expect helps 0 'prony bench small large --phase training,inference' "$prony" bench --help
 expect prints_a_table 0 'samples/s' "$prony" bench small $quick
+# Batches are no rivals, whichever makes more samples a second.
+expect ranks_only_like_with_like 0 "; 2 results (prony" "$prony" bench small --batch 1,2 --backend ref $quick
 expect checks_what_it_times 0 'correct' "$prony" bench small --phase training,inference $quick
 expect has_a_flag_for_every_axis 0 '--scenario' "$prony" bench --help all
 expect helps_with_few_flags_first 0 'more: prony bench --help all' "$prony" help bench

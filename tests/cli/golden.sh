@@ -105,12 +105,12 @@ if "$prony" store create --empty $store >/dev/null 2>&1 &&
     "$prony" store add "$folder/made.jsonl" $store >/dev/null 2>&1; then
     shown store_list "$prony" store list --limit 12 $store
     shown query "$prony" query --group-by framework --where phase=training $store
-    shown query_bars "$prony" query --x framework --y time_median --aggregate best $store
+    shown query_bars "$prony" query --where '' --x framework --y time_median --aggregate best $store
     shown query_dots "$prony" query --x framework --y time_median --log y $store
     shown answer "$prony" answer $store
     shown answer_network "$prony" answer large --minutes 0 $store
     shown store_check "$prony" store check $store
-    shown query_baseline "$prony" query --x batch --baseline first --draw none $store
+    shown query_baseline "$prony" query --where '' --x batch --baseline first --draw none $store
 else
     echo "skip golden.store_list: this build has no store, or SQLite is not installed"
 fi

@@ -18,16 +18,25 @@ says draws_lines '+--' "$prony" query --where model=large --group-by framework $
 says figures_are_grouped '1,494 ' "$prony" query --where model=large --draw none $store
 says rates_have_units ' GB/s' "$prony" query --y byte_rate --where model=vgg16 --aggregate best --draw none $store
 says draws_bars '###' "$prony" query --x framework --y times_floor --aggregate best $store
-case $("$prony" query --draw none $store) in *+--*) held=1 ;; *results*) held=0 ;; *) held=1 ;; esac
+case $("$prony" query --where '' --draw none $store) in *+--*) held=1 ;; *results*) held=0 ;; *) held=1 ;; esac
 report draws_nothing_more $held 'found a drawing, or no table'
 says says_that_an_axis_is_logarithmic 'batch, log scale' "$prony" query --log xy $store
-says draws_dots_on_a_log_scale '..o ' "$prony" query --x framework --log y $store
+says draws_dots_on_a_log_scale '..o ' "$prony" query --x framework --where '' --log y $store
 says refuses_another_scale 'expected x, y, xy, none or auto' "$prony" query --log z $store
 says markdown '| batch | throughput |' "$prony" query --format md $store
-says json '"points":[{"group":[],"x":1,' "$prony" query --format json $store
+says json '"points":[{"group":[],"x":1,' "$prony" query --where '' --format json $store
+says narrows_what_nobody_narrowed "only --where 'source=own server=" "$prony" query --draw none $store
+says narrows_to_one_network '"results":' "$prony" query --format json $store
+says all_can_be_asked_for 'mixes framework, backend, model' "$prony" query --where '' --draw none $store
+case $("$prony" query --draw none $store) in *mixes*) held=1 ;; *samples/s*) held=0 ;; *) held=1 ;; esac
+report a_first_query_mixes_nothing $held "$("$prony" query --draw none $store)"
+says leaves_open_what_is_spread_out ' phase=training unit=gpu precision=fp32' "$prony" query --x model --draw none $store
 says baseline 'speed-up' "$prony" query --x batch --baseline batch=1 $store
 says says_what_is_mixed 'mixes framework' "$prony" query --where model=large $store
 says refuses_an_axis 'did you mean "batch"' "$prony" query --x bacth $store
+says lists_axes 'expected an axis: framework, backend, model' "$prony" query --x zzz $store
+says lists_metrics 'expected a metric: time_median, time_min' "$prony" query --y zzz $store
+says help_lists_them 'Axes: framework, backend,' "$prony" query --help
 says refuses_a_metric 'did you mean "throughput"' "$prony" query --y througput $store
 says refuses_a_baseline 'expected x or an axis of the groups' \
     "$prony" query --baseline model=large $store

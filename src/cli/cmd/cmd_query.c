@@ -6,10 +6,27 @@
 #include "cli/show/query_draw.h"
 #include "cli/show/query_table.h"
 #include "cli/store_file.h"
+#include "cli/table/wrap.h"
 #include "store/store.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* What a query without --where is narrowed by, unless one of these is its x or in its groups. */
+enum { NARROWED = 7 };
+static const struct {
+    const char *key;
+    const char *spread[4];
+} narrowed[NARROWED] = {
+    {"source", {"source"}},
+    {"server", {"server", "machine", "unit_name"}},
+    {"model", {"model", "parameters", "layers"}},
+    {"phase", {"phase"}},
+    {"unit", {"unit", "unit_name"}},
+    {"precision", {"precision"}},
+    {"scenario", {"scenario"}},
+};
 
 struct options {
     const char *x, *y, *where, *groups, *aggregate, *baseline, *format, *draw, *log, *store;
@@ -34,8 +51,109 @@ static enum status read_query(struct arena *arena, const struct options *options
     if (!store_aggregate_parse(options->aggregate, &query->aggregate))
         FAIL(STATUS_INPUT, "--aggregate: found \"%s\", expected best, min, max, median or mean",
              options->aggregate);
-    TRY(read_groups(arena, options->groups, query));
-    return store_where_parse(arena, options->where, &query->where);
+    const char *groups = options->groups;
+    if (!groups) /* a series for each implementation, unless they are what varies */
+        groups = options->where || text_equal(options->x, "framework") ||
+                         text_equal(options->x, "backend")
+                     ? ""
+                     : "framework,backend";
+    TRY(read_groups(arena, groups, query));
+    return options->where ? store_where_parse(arena, options->where, &query->where) : STATUS_OK;
+}
+
+/* What a query without --where is narrowed to: what the newest result with the figure was measured
+ * on, as the guide's Explore is; an own one where there is any. What the query spreads out stays
+ * open. */
+struct narrowing {
+    struct arena *arena;
+    enum metric_index metric;
+    const char *values[NARROWED]; /* of `narrowed`; NULL: stays open */
+    bool found;
+};
+
+static enum status take_newest(void *context, const struct store_row *row)
+{
+    struct narrowing *narrowing = context;
+    char number[POINT_NUMBER];
+    if (narrowing->found || isnan(row->metrics[narrowing->metric]) ||
+        *point_get(&row->point, axis_find("origin"), number))
+        return STATUS_OK;
+    narrowing->found = true;
+    for (int i = 0; i < NARROWED; i++) {
+        const struct axis *axis = axis_find(narrowed[i].key);
+        const char *value = axis ? point_get(&row->point, axis, number) : row->source;
+        NEED(narrowing->values[i] = arena_text(narrowing->arena, value));
+    }
+    return STATUS_OK;
+}
+
+static enum status find_newest(struct store *store, struct narrowing *narrowing)
+{
+    enum { LOOKED_AT = 1000 };
+    static const struct store_filter own[] = {{"status", "ok"}, {"source", "own"}};
+    const enum metric_index wanted[] = {narrowing->metric, METRIC_COUNT};
+    int64_t count;
+    for (size_t filters = 2; filters > 0 && !narrowing->found; filters--) {
+        const struct store_glance glance = {
+            .where = {own, filters}, .metrics = wanted, .limit = LOOKED_AT};
+        TRY(store_rows(store, &glance, take_newest, narrowing, &count));
+    }
+    return STATUS_OK;
+}
+
+static bool is_spread_out(const struct store_query *query, const char *const *keys)
+{
+    bool spread = false;
+    for (; *keys; keys++) {
+        spread |= strcmp(*keys, query->x) == 0;
+        for (size_t i = 0; i < query->group_count; i++)
+            spread |= strcmp(*keys, query->groups[i]) == 0;
+    }
+    return spread;
+}
+
+/* "server='a b' model=large": as --where takes it. */
+static void add_words(struct text *out, const struct store_where *where)
+{
+    for (size_t i = 0; i < where->count; i++) {
+        const char *value = where->filters[i].value;
+        const char *quote = strpbrk(value, ", \t") ? "\"" : "";
+        text_printf(out, "%s%s=%s%s%s", i ? " " : "", where->filters[i].key, quote, value, quote);
+    }
+}
+
+static enum status narrow(struct arena *arena, struct store *store, struct store_query *query)
+{
+    const struct metric *metric;
+    struct narrowing narrowing = {.arena = arena};
+    struct store_filter *filters;
+    TRY(metric_need(query->y, &metric));
+    narrowing.metric = (enum metric_index)(metric - metrics);
+    TRY(find_newest(store, &narrowing));
+    NEED(filters = arena_array(arena, NARROWED, sizeof *filters));
+    query->where.filters = filters;
+    for (int i = 0; i < NARROWED && narrowing.found; i++)
+        if (*narrowing.values[i] && !is_spread_out(query, narrowed[i].spread))
+            filters[query->where.count++] =
+                (struct store_filter){narrowed[i].key, narrowing.values[i]};
+    return STATUS_OK;
+}
+
+/* Above the table, or beside what another program reads. */
+static void tell_narrowed(const struct options *options, const struct store_query *query,
+                          struct text *out)
+{
+    struct text words = {0}, line = {0};
+    add_words(&words, &query->where);
+    text_printf(&line, "only --where '%s'; --where '' takes all results", text_of(&words));
+    if (strcmp(options->format, "table") != 0)
+        fprintf(stderr, "%s\n", text_of(&line));
+    else
+        wrap_add(out, "", text_of(&line), wrap_screen());
+    text_add(out, strcmp(options->format, "table") == 0 ? "\n" : "");
+    out->failed |= words.failed || line.failed;
+    text_free(&words);
+    text_free(&line);
 }
 
 static enum status write_chart(const struct options *options, const struct store_query *query,
@@ -67,7 +185,11 @@ static enum status ask(const struct options *options)
     enum status status;
     TRY_OR(done, read_query(&arena, options, &query));
     TRY_OR(done, store_file_open(options->store, STORE_READ, &store));
+    if (!options->where)
+        TRY_OR(done, narrow(&arena, store, &query));
     TRY_OR(done, store_chart(store, &query, &chart));
+    if (!options->where && query.where.count)
+        tell_narrowed(options, &query, &out);
     TRY_OR(done, write_chart(options, &query, &chart, &out));
     TRY_OR(done, text_done(&out));
     if (fwrite(text_of(&out), 1, out.length, stdout) != out.length)
@@ -88,13 +210,28 @@ static enum status run_query(struct cli *cli, void *options)
     return ask(options);
 }
 
+static void add_keys(struct text *out)
+{
+    text_add(out, "\nWithout --where it shows the machine, network and phase of the newest result, "
+                  "and without --group-by the frameworks.\nAxes:");
+    for (int i = 0; i < AXIS_COUNT; i++)
+        text_printf(out, "%s %s", i ? "," : "", axes[i].key);
+    for (int i = 0; i < DERIVED_COUNT; i++)
+        text_printf(out, ", %s", deriveds[i].key);
+    text_add(out, ".\nMetrics:");
+    for (int i = 0; i < METRIC_COUNT; i++)
+        text_printf(out, "%s %s", i ? "," : "", metrics[i].key);
+    text_add(out, ".");
+}
+
 #define AT(field) ARG(struct options, field)
 static const struct arg rows[] = {
     {AT(x), "AXIS", "the axis that varies (default: batch)", .otherwise = "batch"},
     {AT(y), "METRIC", "the measure that is shown (default: throughput)", .otherwise = "throughput"},
-    {AT(where), "'KEY=VALUE,… …'", "only results with these values", .otherwise = ""},
+    {AT(where), "'KEY=VALUE,… …'", "only results with these values; '': all results",
+     .empty = true},
     {ARG_NAMED("group-by", struct options, groups), "AXIS,…", "a series for each value of these",
-     .otherwise = ""},
+     .empty = true},
     {AT(aggregate), "HOW",
      "several results at one point: best, min, max, median or mean (default: median)",
      .otherwise = "median"},
@@ -117,6 +254,7 @@ const struct command cmd_query = {
              .usage = "[options]",
              .summary = "Charts stored results: a measure over an axis, a series for each value of "
                         "--group-by.",
+             .add_summary = add_keys,
              .examples =
                  "  prony query --x batch --y throughput --where 'model=large phase=training' "
                  "--group-by framework\n"

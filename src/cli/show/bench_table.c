@@ -110,8 +110,9 @@ void bench_table_start(struct bench_table *table, const struct sweep *sweep, str
     show_table_free(&table->show);
     table->show = (struct show_table){.width = wrap_screen()};
     table->limit = (struct bench_limit){0};
-    table->fastest_per_s = 0;
+    table->fastest_per_s = table->fastest_most = table->others_most = 0;
     table->results = 0;
+    table->noisy = false;
     table->unseen = NULL;
     table->begun = false;
     for (int i = 0; i < AXIS_COUNT; i++) {
@@ -228,17 +229,27 @@ static void add_row(struct bench_table *table, const struct record *record)
         text_free(&figures[i]);
 }
 
-/* Keeps the fastest that was found right, for the line that is pasted elsewhere. */
+/* Keeps the fastest that was found right, for the line that is pasted elsewhere, and whether it may
+ * be called so: nothing was noisy, and its interval is beyond those of the others. */
 static void note_fastest(struct bench_table *table, const struct record *record)
 {
     struct text *out = &table->fastest;
     if (record->status != RECORD_OK || record->check.verdict != RECORD_RIGHT || record->handicap ||
         isnan(record->throughput))
         return;
+    const struct stats *time = &record->time_ns;
+    const double least = record->throughput * time->median / time->ci_high,
+                 most = record->throughput * time->median / time->ci_low;
     table->results++;
-    if (record->throughput <= table->fastest_per_s)
+    table->noisy |= *record_disturbed(record) || isnan(least) || isnan(most);
+    if (record->throughput <= table->fastest_per_s) {
+        table->others_most = fmax(table->others_most, most);
         return;
+    }
+    table->others_most = fmax(table->others_most, table->fastest_most);
     table->fastest_per_s = record->throughput;
+    table->fastest_least = least;
+    table->fastest_most = most;
     text_clear(out);
     show_record_values(&record->point, table->varies, out);
     text_add(out, out->length ? ", " : "");
@@ -253,13 +264,25 @@ static void note_fastest(struct bench_table *table, const struct record *record)
     }
 }
 
-/* "in short: large, training, batch 64: fastest of 4 is prony, 48.7 ms ± 2 %, … (prony 0.1.0)" */
+/* Is the fastest compared with its like, and beyond what is noise? */
+static bool has_fastest(const struct bench_table *table)
+{
+    static const enum axis_index alike[] = {AXIS_model, AXIS_phase, AXIS_batch, AXIS_scenario};
+    bool found = table->results > 1 && !table->noisy && table->fastest_least > table->others_most;
+    for (size_t i = 0; i < sizeof alike / sizeof *alike; i++)
+        found &= !table->varies[alike[i]];
+    return found;
+}
+
+/* "in short: large, training, batch 64; fastest of 4: prony, 48.7 ms ± 2 %, … (prony 0.1.0)" */
 static void foot_summary(struct bench_table *table)
 {
     struct text line = {0};
     text_printf(&line, "in short: %s", text_of(&table->show.title));
-    if (table->results > 1)
+    if (has_fastest(table))
         text_printf(&line, "; fastest of %d: %s", table->results, text_of(&table->fastest));
+    else if (table->results > 1)
+        text_printf(&line, "; %d results", table->results);
     else if (table->results == 1)
         text_printf(&line, "; %s", text_of(&table->fastest));
     if (table->software.length)

@@ -13,10 +13,13 @@ struct bench_table {
     bool joined;               /* one column for all of them: there is no room for several */
     struct bench_seen *unseen; /* skips that are told already */
     struct bench_limit limit;
-    struct text software; /* "prony 0.1.0, numpy 1.24.2": of all tables */
-    struct text fastest;  /* of this table: "numpy, batch 64, 48.7 ms ± 2 %, …" */
-    double fastest_per_s; /* its samples a second; 0: none was found right */
-    int results;          /* that were found right */
+    struct text software;               /* "prony 0.1.0, numpy 1.24.2": of all tables */
+    struct text fastest;                /* of this table: "numpy, batch 64, 48.7 ms ± 2 %, …" */
+    double fastest_per_s;               /* its samples a second; 0: none was found right */
+    double fastest_least, fastest_most; /* the ends of its interval */
+    double others_most;                 /* the upper end of the others' intervals */
+    int results;                        /* that were found right */
+    bool noisy;                         /* one of these was */
     bool begun;
 };
 
