@@ -182,6 +182,42 @@ ON_BACKENDS(random_ops_have_the_same_bits)
         SKIP("'%s' has no random op", rig->backend->name);
 }
 
+/* Samples that each move a parameter by less than half its last bit still move it together: a sum
+ * comes before it is subtracted. */
+ON_BACKENDS(tiny_steps_add_up)
+{
+    static const char *const sizes[] = {"n=9 i=7 o=5", "n=9 i=400 o=120", "n=67 i=7 o=5",
+                                        "n=256 i=13 o=541", "n=256 i=400 o=120"};
+    static const char *const operands[] = {"x", "dy", "w", "b", "rate"};
+    static const float values[] = {1, 2e-8f, 0.2f, 0.2f, 0.25f};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        const struct op_case op_case = {OP_dense_sgd, sizes[s], "", ""};
+        const double way = strtod(sizes[s] + 2, NULL) * (double)values[1] * (double)values[4];
+        struct params params;
+        struct program *program = NULL;
+        struct ready ready = {0};
+        params_init(&params, DTYPE_F32);
+        bool ok = CHECK_OK(case_program(&op_case, 7, &params, &program));
+        for (size_t k = 0; k < 5 && ok; k++) {
+            const int32_t entry = params_find(&params, operands[k]);
+            float *data = params_data(&params, entry);
+            for (int64_t i = 0; i < shape_count(&params.entries[entry].shape); i++)
+                data[i] = values[k];
+        }
+        ok = ok && ready_open(&ready, rig, &params, program) &&
+             ready_run(&ready, PART_BIT(PART_FORWARD), 0, 1) &&
+             CHECK_OK(rig->backend->download(ready.instance, &params));
+        for (size_t k = 2; k < 4 && ok; k++) {
+            const float *data = params_data(&params, params_find(&params, operands[k]));
+            if (!CHECK_NEAR(*data, (double)values[k] - way, way / 4))
+                printf("    %s of dense_sgd %s\n", operands[k], sizes[s]);
+        }
+        ready_close(&ready);
+        program_free(program);
+        params_free(&params);
+    }
+}
+
 /* How many elements became a number that should be none. */
 static int64_t count_lost(const struct params *found, const struct params *expected)
 {

@@ -340,17 +340,18 @@ static enum status verdict_fail_parameter(const struct verdict *verdict, const c
                                           const struct outcome *found, int64_t worst)
 {
     static const char *const says[] = {
-        [SCALE] = "moved by another amount: the way along the reference's differs by",
+        [SCALE] = "moved by another amount: along the reference's way it differs by",
         [DISTANCE] = "did not move as it should: it is off by",
         [WORST] = "has a number that did not move as it should: it is off by"};
     const struct span *span = &verdict->span;
+    const double initial = task_initial(span->task, worst);
     FAIL(STATUS_WRONG,
-         "%s %s %.2g of its way, at most %.2g; after %d steps [%" PRId64
-         "] is %.6g, expected %.6g; it was %.6g",
+         "%s %s %.2g of its way, at most %.2g; in %d step%s [%" PRId64
+         "] moved by %.3g, expected %.3g",
          name, says[verdict->figure], verdict->error, verdict->tolerance,
-         task_steps(span->task, span->stage), span->task->places[worst].element,
-         span_value(span, found, worst), span_value(span, &span->task->reference, worst),
-         task_initial(span->task, worst));
+         task_steps(span->task, span->stage), task_steps(span->task, span->stage) == 1 ? "" : "s",
+         span->task->places[worst].element, span_value(span, found, worst) - initial,
+         span_value(span, &span->task->reference, worst) - initial);
 }
 
 static enum status verdict_fail(const struct verdict *verdict, const struct outcome *found)

@@ -84,6 +84,22 @@ static void outer(const struct call *call)
                   call->op->attr.outer.accumulate ? 1 : 0, reals(call, AT_outer_dw));
 }
 
+/* b -= rate·Σ_n dy. The samples are summed first: one alone may move a bias by less than its last
+ * bit. */
+static void update_bias(float *b, float rate, const float *dy, int64_t batch, int64_t out)
+{
+    enum { AT_ONCE = 64 };
+    for (int64_t from = 0; from < out; from += AT_ONCE) {
+        const int64_t count = out - from < AT_ONCE ? out - from : AT_ONCE;
+        float sum[AT_ONCE] = {0};
+        for (int64_t n = 0; n < batch; n++)
+            for (int64_t o = 0; o < count; o++)
+                sum[o] += dy[n * out + from + o];
+        for (int64_t o = 0; o < count; o++)
+            b[from + o] -= rate * sum[o];
+    }
+}
+
 /* dx with the old weights, then the update. */
 static void dense_sgd(const struct call *call)
 {
@@ -95,9 +111,8 @@ static void dense_sgd(const struct call *call)
     if (dx)
         blas_multiply(call, false, true, batch, in, out, 1, dy, w, 0, dx);
     blas_multiply(call, true, false, in, out, batch, -rate, x, dy, 1, w);
-    for (int64_t n = 0; b && n < batch; n++, dy += out)
-        for (int64_t o = 0; o < out; o++)
-            b[o] -= rate * dy[o];
+    if (b)
+        update_bias(b, rate, dy, batch, out);
 }
 
 static void matmul(const struct call *call)
