@@ -71,6 +71,35 @@ holds passes_reasons_on "$output" "left out    NumPy: "
 [ "$(printf '%s\n' "$output" | grep -c '^left out')" = 1 ]
 report says_it_once $? "$output"
 
+# One that computes wrongly is told with its reason; the others are measured all the same.
+mkdir "$folder/wrong"
+cat >"$folder/wrong/blas.c" <<'EOF'
+void openblas_set_num_threads(int threads) { (void)threads; }
+void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
+                 const float *b, int ldb, float beta, float *c, int ldc)
+{
+    for (long i = 0; i < m; i++)
+        for (long j = 0; j < n; j++)
+            c[i * ldc + j] = 7;
+}
+EOF
+cc -w -shared -fPIC -o "$folder/wrong/libopenblas.so.0" "$folder/wrong/blas.c" || exit 2
+output=$(LD_LIBRARY_PATH="$folder/wrong" "$folder/tree/bin/prony" answer mlp:8-64-4 --minutes 0.01 --store "$folder/failed.db" 2>&1)
+found=$?
+holds tells_what_failed "$output" "failed      prony (blas), batch 1, 8, 64, 256: "
+holds answers_from_the_others "$output" "best        prony (simd)"
+[ $found = 0 ]
+report goes_on_after_a_failure $? "status $found: $output"
+case $("$prony" bench mlp:8-64-4 --backend blas --batch 1,8,64,256 --threads 1,"$(nproc)" --seconds 0.02 \
+    --store "$folder/failed.db" 2>&1) in
+*"no BLAS"*) echo "skip $suite.tells_no_failure_that_is_mended: no BLAS is installed" ;;
+*)
+    output=$("$prony" answer mlp:8-64-4 --minutes 0 --store "$folder/failed.db" 2>&1)
+    case $output in *"failed  "*) found=1 ;; *best*) found=0 ;; *) found=1 ;; esac
+    report tells_no_failure_that_is_mended $found "$output"
+    ;;
+esac
+
 if [ -f "$PRONY_BUILD/guide/main.js" ] && command -v curl >/dev/null; then
     "$prony" guide --port 0 $store >"$folder/log" 2>&1 &
     guide=$!

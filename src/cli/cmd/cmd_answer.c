@@ -52,7 +52,8 @@ static enum status list_backends(const struct cli *cli, const char *unit, bool g
     return status;
 }
 
-/* One bench, of which what the store has already is left out. `frameworks`: NULL is prony alone. */
+/* One bench, of which what the store has already is left out. `frameworks`: NULL is prony alone.
+ * What fails is in the store and is told at the end: the others go on. */
 struct trial {
     const char *frameworks, *backend, *batch, *threads;
 };
@@ -77,7 +78,7 @@ static enum status measure_some(const struct cli *cli, const struct options *opt
 done:
     bench_output_close(&output);
     arena_free(&arena);
-    return status;
+    return status == STATUS_WRONG ? STATUS_OK : status;
 }
 
 /* A file may have been another network when it was measured, and so may one of that name in another
@@ -168,9 +169,7 @@ static enum status measure_rivals(const struct cli *cli, const struct options *o
     if (!*names)
         return STATUS_OK;
     snprintf(two, sizeof two, strcmp(best, "1") ? "1,%s" : "%s", best);
-    enum status status =
-        measure_some(cli, options, &(struct trial){names, backends, two, threads}, seconds);
-    return status == STATUS_WRONG ? STATUS_OK : status; /* one that fails is left out */
+    return measure_some(cli, options, &(struct trial){names, backends, two, threads}, seconds);
 }
 
 /* Batches with all cores, then at the best batch other numbers of threads, and other frameworks. */
@@ -274,57 +273,134 @@ static enum status print_findings(const struct finding_about *about, int width)
     return STATUS_OK;
 }
 
-/* Frameworks of which everything was skipped, with the reason. */
-struct skipped {
+/* What was not measured: frameworks of which everything was skipped, and what failed, each with its
+ * reason. */
+enum { LEFT_OUT = 8, LOOKED_AT = 100 /* the newest */ };
+struct left_out {
     const struct finding_about *about;
-    char told[8][POINT_TEXT];
+    const char *status; /* of the records: "skipped" or "failed" */
+    struct arena arena;
+    struct left_out_entry {
+        const char *framework, *backend, *reason; /* backend: "" of what was skipped */
+        int64_t batches[LEFT_OUT];                /* at which it failed, in order */
+        size_t batch_count;
+    } list[LEFT_OUT];
     size_t count;
-    int width;
 };
 
-static enum status take_skipped(void *context, int64_t id, const char *line, size_t length)
+static enum status take_id(void *context, const struct store_row *row)
 {
-    struct skipped *skipped = context;
+    *(int64_t *)context = row->id;
+    return STATUS_OK;
+}
+
+/* Was it measured all the same? A failure is mended by a newer result of the same. */
+static enum status is_measured(const struct left_out *left_out, int64_t id,
+                               const struct point *point, bool *out)
+{
+    static const enum metric_index none[] = {METRIC_COUNT};
+    const struct finding_about *about = left_out->about;
+    const bool failed = strcmp(left_out->status, "failed") == 0;
+    char batch[POINT_NUMBER], threads[POINT_NUMBER];
+    int64_t newest = 0, count;
+    snprintf(batch, sizeof batch, "%lld", (long long)point->batch);
+    snprintf(threads, sizeof threads, "%lld", (long long)point->threads);
+    const struct store_filter filters[] = {
+        {"framework", point->framework}, {"model", about->model}, {"phase", about->phase},
+        {"server", about->server},       {"source", "own"},       {"status", "ok"},
+        {"backend", point->backend},     {"batch", batch},        {"threads", threads}};
+    const struct store_glance glance = {
+        .where = {filters, failed ? 9 : 6}, .metrics = none, .limit = 1};
+    TRY(store_rows(about->store, &glance, take_id, &newest, &count));
+    *out = failed ? newest > id : count > 0;
+    return STATUS_OK;
+}
+
+static void add_batch(struct left_out_entry *entry, int64_t batch)
+{
+    size_t at = 0;
+    while (at < entry->batch_count && entry->batches[at] < batch)
+        at++;
+    if (entry->batch_count == LEFT_OUT || (at < entry->batch_count && entry->batches[at] == batch))
+        return;
+    memmove(entry->batches + at + 1, entry->batches + at,
+            (entry->batch_count++ - at) * sizeof *entry->batches);
+    entry->batches[at] = batch;
+}
+
+static enum status add_left_out(struct left_out *left_out, const struct record *record)
+{
+    const struct point *point = &record->point;
+    const bool failed = record->status == RECORD_FAILED;
+    const char *backend = failed ? point->backend : "", *reason = record->reason;
+    struct left_out_entry *entry = left_out->list, *end = left_out->list + left_out->count;
+    while (entry < end && (strcmp(entry->framework, point->framework) != 0 ||
+                           strcmp(entry->backend, backend) != 0))
+        entry++;
+    if (entry == left_out->list + LEFT_OUT)
+        return STATUS_OK;
+    if (entry == end) {
+        left_out->count++;
+        NEED(entry->framework = arena_text(&left_out->arena, point->framework));
+        NEED(entry->backend = arena_text(&left_out->arena, backend));
+        NEED(entry->reason = arena_text(&left_out->arena, reason ? reason : left_out->status));
+    }
+    if (failed)
+        add_batch(entry, point->batch);
+    return STATUS_OK;
+}
+
+static enum status take_left_out(void *context, int64_t id, const char *line, size_t length)
+{
+    struct left_out *left_out = context;
     struct arena arena = {0};
     struct record record;
-    struct text text = {0};
-    int64_t ok = 0;
-    enum status status;
-    (void)id;
-    TRY_OR(done, record_read(&arena, "store", 1, line, length, &record));
-    const char *name = record.point.framework;
-    for (size_t i = 0; i < skipped->count; i++)
-        if (strcmp(skipped->told[i], name) == 0)
-            goto done;
-    const struct store_filter filters[] = {{"framework", name},
-                                           {"model", skipped->about->model},
-                                           {"phase", skipped->about->phase},
-                                           {"server", skipped->about->server},
-                                           {"source", "own"},
-                                           {"status", "ok"}};
-    TRY_OR(done, store_count(skipped->about->store, (struct store_where){filters, 6}, &ok));
-    if (ok || skipped->count == sizeof skipped->told / sizeof *skipped->told)
-        goto done;
-    snprintf(skipped->told[skipped->count++], POINT_TEXT, "%s", name);
-    text_printf(&text, "%s: %s", framework_title(name), record.reason ? record.reason : "skipped");
-    TRY_OR(done, answer_line("left out", text_of(&text), skipped->width));
-done:
-    text_free(&text);
+    bool measured;
+    enum status status = record_read(&arena, "store", 1, line, length, &record);
+    if (status == STATUS_OK)
+        status = is_measured(left_out, id, &record.point, &measured);
+    if (status == STATUS_OK && !measured)
+        status = add_left_out(left_out, &record);
     arena_free(&arena);
     return status;
 }
 
-static enum status print_skipped(const struct finding_about *about, int width)
+/* "failed      prony (blas), batch 64, 256: …" */
+static enum status print_left_out(const struct left_out *left_out, int width)
 {
-    enum { LOOKED_AT = 100 }; /* the newest */
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < left_out->count && status == STATUS_OK; i++) {
+        const struct left_out_entry *entry = &left_out->list[i];
+        const char *backend = entry->backend;
+        struct text text = {0};
+        text_printf(&text, "%s%s%s%s", framework_title(entry->framework), *backend ? " (" : "",
+                    backend, *backend ? ")" : "");
+        for (size_t k = 0; k < entry->batch_count; k++)
+            text_printf(&text, "%s %lld", k ? "," : ", batch", (long long)entry->batches[k]);
+        text_printf(&text, ": %s", entry->reason);
+        status = text_done(&text);
+        if (status == STATUS_OK)
+            status = answer_line(entry->batch_count ? "failed" : "left out", text_of(&text), width);
+        text_free(&text);
+    }
+    return status;
+}
+
+static enum status tell_left_out(const struct finding_about *about, const char *of_status,
+                                 int width)
+{
     const struct store_filter filters[] = {{"model", about->model},
                                            {"phase", about->phase},
                                            {"server", about->server},
                                            {"source", "own"},
-                                           {"status", "skipped"}};
-    struct skipped skipped = {.about = about, .width = width};
-    return store_list(about->store, (struct store_where){filters, 5}, LOOKED_AT, 0, take_skipped,
-                      &skipped);
+                                           {"status", of_status}};
+    struct left_out left_out = {.about = about, .status = of_status};
+    enum status status = store_list(about->store, (struct store_where){filters, 5}, LOOKED_AT, 0,
+                                    take_left_out, &left_out);
+    if (status == STATUS_OK)
+        status = print_left_out(&left_out, width);
+    arena_free(&left_out.arena);
+    return status;
 }
 
 static enum status print_text(const struct options *options, const struct finding_about *about)
@@ -334,7 +410,8 @@ static enum status print_text(const struct options *options, const struct findin
            about->machine.shipped ? " (shipped with prony)" : "");
     TRY(print_best(about, width));
     TRY(print_findings(about, width));
-    return print_skipped(about, width);
+    TRY(tell_left_out(about, "skipped", width));
+    return tell_left_out(about, "failed", width);
 }
 
 /* What is no network cannot be measured either. */
