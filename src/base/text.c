@@ -241,33 +241,67 @@ size_t text_utf8(const char *bytes, size_t length)
     return size;
 }
 
-int text_width(const char *string)
-{
-    int count = 0;
-    for (; *string; string++)
-        count += (*string & 0xC0) != 0x80;
-    return count;
-}
-
-/* Of the first bytes only. */
-static int word_width(const char *word, size_t length)
+int text_width_of(const char *bytes, size_t length)
 {
     int count = 0;
     for (size_t i = 0; i < length; i++)
-        count += (word[i] & 0xC0) != 0x80;
+        count += (bytes[i] & 0xC0) != 0x80;
     return count;
+}
+
+int text_width(const char *string)
+{
+    return text_width_of(string, strlen(string));
+}
+
+static const char blanks[] = " \t\n";
+
+/* Does a word begin with this unit, and go on as no letter does? */
+static bool is_unit(const char *word)
+{
+    static const char *const units[] = {
+        "%",       "×",       "ns",      "µs",    "us",   "ms",   "s",        "min", "h",
+        "B",       "kB",      "KB",      "MB",    "GB",   "TB",   "KiB",      "MiB", "GiB",
+        "B/s",     "kB/s",    "MB/s",    "GB/s",  "TB/s", "FLOP", "FLOP/s",   "k",   "M",
+        "G",       "T",       "MFLOP",   "GFLOP", "J",    "mJ",   "µJ",       "W",   "TFLOP",
+        "MFLOP/s", "GFLOP/s", "TFLOP/s", "MHz",   "GHz",  "°C",   "samples/s"};
+    const size_t length = strcspn(word, " \t\n,;:.()");
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i]) == length && memcmp(units[i], word, length) == 0)
+            return true;
+    return false;
+}
+
+bool text_may_break(const char *string, size_t blank)
+{
+    const char *before = string + blank;
+    const bool after_sign =
+        blank >= 2 && (memcmp(before - 2, "±", 2) == 0 || memcmp(before - 2, "×", 2) == 0);
+    const bool after_figure = blank >= 1 && before[-1] >= '0' && before[-1] <= '9';
+    return !after_sign && !(after_figure && is_unit(before + strspn(before, blanks)));
+}
+
+size_t text_unbroken(const char *string)
+{
+    size_t length = strcspn(string, blanks);
+    while (string[length] && !text_may_break(string, length)) {
+        const size_t next = length + strspn(string + length, blanks);
+        if (!string[next])
+            break;
+        length = next + strcspn(string + next, blanks);
+    }
+    return length;
 }
 
 void text_add_wrapped(struct text *text, const char *string, int at, int indent, int width)
 {
-    static const char blanks[] = " \t\n";
     bool first = true;
     while (*string) {
         const size_t gap = strspn(string, blanks);
         const char *line = memchr(string, '\n', gap);
         const bool paragraph = line && memchr(line + 1, '\n', gap - (size_t)(line + 1 - string));
-        const size_t length = strcspn(string + gap, blanks);
-        const int wide = word_width(string + gap, length);
+        const size_t length = text_unbroken(string + gap);
+        const int wide = text_width_of(string + gap, length);
         if (!length)
             break;
         if (!first && (paragraph || at + 1 + wide > width)) {
@@ -277,7 +311,8 @@ void text_add_wrapped(struct text *text, const char *string, int at, int indent,
             text_add_char(text, ' ');
             at++;
         }
-        text_add_bytes(text, string + gap, length);
+        for (size_t i = gap; i < gap + length; i++)
+            text_add_char(text, strchr(blanks, string[i]) ? ' ' : string[i]);
         at += wide;
         string += gap + length;
         first = false;

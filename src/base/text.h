@@ -49,6 +49,12 @@ size_t text_utf8(const char *bytes, size_t length);
 
 /* How many characters a terminal shows of it: bytes of UTF-8 that begin one. */
 int text_width(const char *string);
+int text_width_of(const char *bytes, size_t length);
+
+/* May a line break at this blank? A figure and its unit stay together: "48 ms", "± 2 %". */
+bool text_may_break(const char *string, size_t blank);
+/* How many of the first bytes, which begin a word, stay in one line. */
+size_t text_unbroken(const char *string);
 
 /* Adds the words of `string` in lines of at most `width` characters: the first goes on at column
  * `at`, the others begin after `indent` blanks. An empty line in it stays one; other line ends are

@@ -18,10 +18,31 @@ TEST(words_are_wrapped)
     text_add_wrapped(&text, "a word_that_is_too_long b", 0, 1, 5);
     CHECK_EQUAL_TEXT(text_of(&text), "a\n word_that_is_too_long\n b");
     text_clear(&text);
+    text_clear(&text);
+    text_add_wrapped(&text, "accuracy 73.3\n%, 1.63 µs ± 2 % at 6,738 samples/s", 0, 1, 14);
+    CHECK_EQUAL_TEXT(text_of(&text), "accuracy\n 73.3 %,\n 1.63 µs ± 2 %\n at\n 6,738 samples/s");
+    text_clear(&text);
     text_add_wrapped(&text, " ", 0, 1, 5);
     CHECK_EQUAL_TEXT(text_of(&text), "");
     text_free(&text);
     CHECK(text_width("8×7 …") == 5);
+}
+
+/* A figure, its spread and its unit are one to the eye. */
+TEST(figures_keep_their_units)
+{
+    static const struct {
+        const char *line;
+        size_t blank;
+        bool may;
+    } cases[] = {{"73.3 %", 4, false},   {"1.63 µs, best", 4, false}, {"± 2", 2, false},
+                 {"1.6 × as", 3, false}, {"1.6 × as", 6, false},      {"27 of 60", 2, true},
+                 {"batch 64", 5, true},  {"64 threads", 2, true},     {"8 GFLOP/s.", 1, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK(text_may_break(cases[i].line, cases[i].blank) == cases[i].may);
+    CHECK_EQUAL_INT(text_unbroken("48 ms ± 2 %"), strlen("48 ms"));
+    CHECK_EQUAL_INT(text_unbroken("± 2 % more"), strlen("± 2 %"));
+    CHECK_EQUAL_INT(text_unbroken("7 "), 1);
 }
 
 TEST(grows)

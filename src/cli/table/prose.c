@@ -7,15 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Characters of some bytes of UTF-8. */
-static int count_characters(const char *bytes, size_t length)
-{
-    int count = 0;
-    for (size_t i = 0; i < length; i++)
-        count += ((unsigned char)bytes[i] & 0xC0) != 0x80;
-    return count;
-}
-
 void prose_print(const char *line, int hang)
 {
     const int width = screen_width(stdout);
@@ -23,8 +14,8 @@ void prose_print(const char *line, int hang)
     int column = 0;
     while (line[blanks]) {
         const char *word = line + blanks;
-        const size_t length = strcspn(word, " ");
-        const int characters = count_characters(word, length);
+        const size_t length = text_unbroken(word);
+        const int characters = text_width_of(word, length);
         if (column > hang && column + (int)blanks + characters > width) {
             printf("\n%*s", hang, "");
             column = hang;

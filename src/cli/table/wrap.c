@@ -46,23 +46,13 @@ size_t wrap_width(const char *text)
     return width;
 }
 
-/* A figure and its unit stay together: "48 ms", "± 2 %". */
-static bool may_break(const char *text, size_t at)
-{
-    const char *next = text + at + 1;
-    bool after_number = at && text[at - 1] >= '0' && text[at - 1] <= '9';
-    size_t unit = strcspn(next, " ,;:.()");
-    bool after_sign = at >= 2 && (!memcmp(text + at - 2, "±", 2) || !memcmp(text + at - 2, "×", 2));
-    return !after_sign && !(after_number && unit && unit <= 2);
-}
-
 size_t wrap_take(const char *text, size_t width, size_t *skip)
 {
     const size_t begins = strspn(text, " ");
     size_t at = 0, used = 0, broken = 0, columns;
     while (text[at]) {
         size_t bytes = next_character(text + at, &columns);
-        if (text[at] == ' ' && at > begins && may_break(text, at))
+        if (text[at] == ' ' && at > begins && text_may_break(text, at))
             broken = at;
         if (used + columns > width && at)
             break;
