@@ -9,6 +9,16 @@ expect small_learns 0 '^test accuracy \(9[0-9]\|100\)\.[0-9] %$' "$prony" train 
 expect mlp_learns 0 '^test accuracy \(9[5-9]\|100\)\.[0-9] %$' "$prony" train mlp:4-16-16-3 iris
 expect another_loss_is_kept 0 '^accuracy 9' sh -c "'$prony' train mlp:4-8-1 iris --loss mse --out levels &&
     '$prony' predict mlp:4-8-1 levels iris"
+# A line of an epoch ends with a whole figure at any width, and has no time left below a second.
+for width in 50 58 64 70 80 100; do
+    COLUMNS=$width "$prony" train mlp:4-4-3 iris --epochs 20 --validate 0.2 --backend ref |
+        sed -n '/^epoch/ { :more; N; s/\n  */ /; t more; P; D }'
+done >epochs
+if grep -q '^epoch' epochs && ! grep '^epoch' epochs | grep -v '\( %\|samples/s\|loss [0-9.e-]*\)$\|[1-9][0-9]* s left$'; then
+    ok epochs_end_with_whole_figures
+else
+    fail epochs_end_with_whole_figures "$(cat epochs)"
+fi
 expect last_line_is_the_result 0 . sh -c "'$prony' train small iris | tail -n 1 | grep '^test '"
 expect helps_with_a_command 0 'samples per update (8)' "$prony" help train
 expect help_says_the_defaults 0 'samples per update (8)' "$prony" train --help

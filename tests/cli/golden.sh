@@ -69,7 +69,7 @@ masked() {
             awk '/^prony: / || / gone, about / { next } /^[*†‡§¶] / { note = 1; next } /^  / && note { next } { note = 0; print }' |
             sed -e 's/ ± [0-9.]* %//g' -e 's/[*†‡§¶]//g' -e 's/[0-9][0-9.,e+-]*/N/g' -e 's/–/N/g' \
                 -e 's/N \([nµm]\{0,1\}s\|[kMGT]\)\>/N/g' -e 's/N [kMG]\{0,1\}B\>/N/g' -e 's/N %/N/g' \
-                -e 's/N\( min N\| h N min\| min\| h\)\>/N/g' -e 's/N of N/N/g' -e 's/  */ /g' -e 's/ *$//' >"$folder/masked"
+                -e 's/N\( min N\| h N min\| min\| h\)\>/N/g' -e 's/N of N/N/g' -e 's/, N left$//' -e 's/  */ /g' -e 's/ *$//' >"$folder/masked"
         mv "$folder/masked" "$found"
         compare
     done

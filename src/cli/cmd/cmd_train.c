@@ -64,16 +64,21 @@ static void add_epoch(struct text *out, const struct training *training, bool ep
                 progress->epochs);
 }
 
-/* "loss 0.0123, accuracy 95.0 %, 21.9 M samples/s" */
+/* "loss 0.0123, accuracy 95.0 %" */
 static void add_scores(struct text *out, const struct training *training, bool epoch_done)
 {
     const struct prony_progress *progress = &training->progress;
-    const double seconds = (double)(clock_ns() - training->began_ns) / 1e9;
     add_score(out, epoch_done ? &progress->last : &progress->so_far);
     if (epoch_done && progress->held_out.samples) {
         text_add(out, ", held out: ");
         add_score(out, &progress->held_out);
     }
+}
+
+/* ", 21.9 M samples/s" */
+static void add_rate(struct text *out, const struct training *training)
+{
+    const double seconds = (double)(clock_ns() - training->began_ns) / 1e9;
     text_add(out, ", ");
     show_rate(out, (double)training->samples / seconds);
     text_add(out, " samples/s");
@@ -93,15 +98,20 @@ static void tell_guide(struct training *training, const char *scores, double lef
 static void print_epoch(const struct training *training, const char *epoch, const char *scores,
                         double left_s)
 {
-    const char *rate = strrchr(scores, ',');
     struct text line = {0};
-    text_printf(&line, "%s, %s", epoch, scores);
-    if (line.length + strlen(", 10 s left") > (size_t)screen_width(stdout)) {
+    for (int rated = 1; rated >= 0; rated--) {
         text_clear(&line);
-        text_printf(&line, "%s, %.*s", epoch, (int)(rate - scores), scores);
+        text_printf(&line, "%s, %s", epoch, scores);
+        if (rated)
+            add_rate(&line, training);
+        if (!training->progress.finished && left_s >= 1) {
+            text_add(&line, ", ");
+            progress_add_time(&line, left_s, true);
+            text_add(&line, " left");
+        }
+        if (text_width(text_of(&line)) <= screen_width(stdout))
+            break;
     }
-    if (!training->progress.finished)
-        text_printf(&line, ", %.0f s left", left_s);
     prose_print(text_of(&line), 2);
     text_free(&line);
 }
@@ -125,6 +135,7 @@ static void show(struct training *training, bool epoch_done)
         progress_end(&training->bar);
     if (progress->finished || (lines && due))
         print_epoch(training, text_of(&epoch), text_of(&scores), left * each);
+    add_rate(&scores, training);
     if (!progress->finished && drawn && progress_due(&training->bar))
         progress_show(&training->bar, all > 0 ? 1 - left / all : 0, left * each, text_of(&epoch),
                       text_of(&scores));
