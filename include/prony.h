@@ -178,6 +178,8 @@ const char *prony_data_notes(const struct prony_data *data);
 int prony_data_network(struct prony_data *data, const char **out);
 /* The name of what is learnt: the header's; NULL when it has none. */
 const char *prony_target(const struct prony *network, int32_t target);
+/* The mean of the rows that it was learnt from; NaN where that is not known. */
+double prony_target_mean(const struct prony *network, int32_t target);
 /* What is right, from that row on: so many classes, or numbers, a row; NULL when the data has none.
  */
 int32_t prony_data_targets(const struct prony_data *data);

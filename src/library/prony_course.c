@@ -124,6 +124,14 @@ const char *prony_target(const struct prony *network, int32_t target)
     return columns->targets[target];
 }
 
+double prony_target_mean(const struct prony *network, int32_t target)
+{
+    const struct model *model = &network->model;
+    if (!model->target_means || target < 0 || target >= model->targets.columns)
+        return (double)NAN;
+    return (double)model->target_means[target];
+}
+
 int32_t prony_data_targets(const struct prony_data *data)
 {
     const struct dataset *dataset = data->dataset;

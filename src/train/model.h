@@ -25,6 +25,7 @@ struct model {
     struct scaling scaling;
     const struct columns *columns; /* of the table it learnt from; NULL: it was none */
     struct scaling targets; /* of the numbers it learns; of no columns: they are as they are */
+    float *target_means;    /* [targets.columns], of the rows it learns from; NULL: not known */
     int32_t weight_bits;    /* it gets used to weights of so many bits; 0: it does not */
     int32_t used_to_bits;   /* it was trained so; 0: it was not, or that is not known */
     const char *data;       /* the built-in set that it learnt from; NULL: another, or not known */

@@ -72,6 +72,8 @@ static void write_targets(const struct model *model, struct text *out)
     json_object(&writer);
     add_floats(&writer, "mean", targets->mean, targets->columns);
     add_floats(&writer, "scale", targets->scale, targets->columns);
+    if (model->target_means)
+        add_floats(&writer, "learnt_mean", model->target_means, targets->columns);
     json_end(&writer);
 }
 
@@ -263,6 +265,19 @@ static enum status read_columns(struct model *model, const struct safetensors *f
     return STATUS_OK;
 }
 
+/* What always saying the mean would say; a file of an older prony does not know. */
+static enum status read_target_means(struct model *model, const struct safetensors *file,
+                                     const struct json *means)
+{
+    const int32_t columns = model->targets.columns;
+    model->target_means = NULL;
+    if (!means)
+        return STATUS_OK;
+    NEED(model->target_means =
+             arena_array(&model->arena, (size_t)columns, sizeof *model->target_means));
+    return read_floats(file, means, model->target_means, columns);
+}
+
 /* The scale of what was learnt; a file without the note has none. */
 static enum status read_targets(struct model *model, const struct safetensors *file)
 {
@@ -279,6 +294,7 @@ static enum status read_targets(struct model *model, const struct safetensors *f
     TRY(scaling_alloc((int32_t)outputs, targets));
     TRY(read_floats(file, json_get(object, "mean"), targets->mean, targets->columns));
     TRY(read_floats(file, json_get(object, "scale"), targets->scale, targets->columns));
+    TRY(read_target_means(model, file, json_get(object, "learnt_mean")));
     for (int32_t i = 0; i < targets->columns; i++)
         if (!(targets->scale[i] > 0))
             FAIL(STATUS_INPUT,

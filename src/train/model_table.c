@@ -71,6 +71,8 @@ enum status model_scale_targets(struct model *model, const struct dataset *datas
         return STATUS_OK;
     scaling_free(&model->targets);
     TRY(scaling_alloc(dataset->number_columns, &model->targets));
+    NEED(model->target_means = arena_array(&model->arena, (size_t)dataset->number_columns,
+                                           sizeof *model->target_means));
     for (int32_t column = 0; column < dataset->number_columns; column++) {
         const struct spread spread = measure(dataset, column, rows, count);
         double from = spread.mean, unit = spread.deviation;
@@ -81,6 +83,7 @@ enum status model_scale_targets(struct model *model, const struct dataset *datas
             from = spread.least;
         }
         bool constant = unit <= 1e-7 * fabs(from) || !isfinite((float)(1 / unit));
+        model->target_means[column] = (float)spread.mean;
         model->targets.mean[column] = (float)from;
         model->targets.scale[column] = constant ? 1 : (float)(1 / unit);
     }

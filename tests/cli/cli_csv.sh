@@ -45,6 +45,14 @@ else
     fail prices_have_their_name_and_unit "expected about 295000 and 150000"
 fi
 expect score_of_the_same_file 0 '^R² 0\.9' "$prony" predict house.model house.csv
+# What always saying the mean would reach is by the rows that were learnt from, not by those predicted.
+awk 'BEGIN { print "x,y"; for (i = 0; i < 40; i++) printf "%d,%d\n", i, 10 * i }' >line.csv
+"$prony" train mlp:1-4-1 line.csv --epochs 3 --test 0 --out line.model >/dev/null
+printf 'x,y\n5,400\n' >one.csv
+expect one_row_has_no_differences 0 '^R² –: there is one row only$' "$prony" predict line.model one.csv
+says the_mean_is_what_was_learnt '^RMSE  *[0-9.]*  *205$'
+printf 'x,y\n5,400\n6,400\n' >same.csv
+expect same_rows_have_no_differences 0 '^R² –: all 2 rows have the same y$' "$prony" predict line.model same.csv
 cut -d, -f2- house.csv >bare.csv
 expect id_is_not_needed 0 '^R² 0\.9' "$prony" predict house.model bare.csv
 printf 'city,area\nRome,100\n' >few.csv

@@ -416,6 +416,8 @@ TEST(learns_a_table_and_keeps_how_it_is_read)
     const struct prony_data_options as_learnt = {.network = saved};
     CHECK_EQUAL_TEXT(prony_target(saved, 0), "price");
     CHECK(!prony_target(saved, 1) && !prony_target(saved, -1));
+    CHECK(prony_target_mean(saved, 0) == prony_target_mean(network, 0));
+    CHECK(prony_target_mean(saved, 0) > 0 && isnan(prony_target_mean(saved, 1)));
     if (!CHECK_EQUAL_INT(prony_data_open(at("table.csv"), &as_learnt, &again), PRONY_OK) ||
         !CHECK_EQUAL_INT(prony_predict_data(saved, again, keep_outputs, said), PRONY_OK))
         goto done;

@@ -196,55 +196,83 @@ static void print_classified(const struct quality *quality, const char *word)
     printf("%saccuracy %.1f %%\n", word, 100 * (double)quality->right / (double)quality->answers);
 }
 
-/* What always saying the mean of these rows would be off. */
-static struct quality_number baseline(const struct quality *quality, int32_t target)
+/* One target: what is said off what is right; the same of always saying the mean of what was learnt
+ * (of these rows where that is not known), and of always saying these rows' own. */
+struct target_sums {
+    struct quality_number said, learnt, own;
+    bool same; /* all rows are */
+};
+
+static struct target_sums sum_target(const struct quality *quality, int32_t target)
 {
-    struct quality_number sums = {0};
-    double mean = 0;
-    for (int64_t row = 0; row < quality->rows; row++)
-        mean += (double)quality->is[row * quality->targets + target] / (double)quality->rows;
+    struct target_sums out = {.said = quality->numbers[target], .same = true};
+    const float *is = quality->is + target;
+    double mean = 0, learnt = prony_target_mean(quality->network, target);
     for (int64_t row = 0; row < quality->rows; row++) {
-        const double off = (double)quality->is[row * quality->targets + target] - mean;
-        sums.squares += off * off;
-        sums.off += fabs(off);
+        mean += (double)is[row * quality->targets] / (double)quality->rows;
+        out.same &= is[row * quality->targets] == is[0];
     }
-    return sums;
+    learnt = isfinite(learnt) ? learnt : mean;
+    for (int64_t row = 0; row < quality->rows; row++) {
+        const double value = (double)is[row * quality->targets];
+        out.own.squares += (value - mean) * (value - mean);
+        out.learnt.squares += (value - learnt) * (value - learnt);
+        out.learnt.off += fabs(value - learnt);
+    }
+    return out;
 }
 
-/* 1: all is said right; 0: as good as the mean; NaN: all rows are the same. */
-static double share_explained(double squares, double all)
+/* R²: 1 where all is said right, 0 where it is as good as the rows' own mean. */
+static double explain(const struct target_sums *sums, const struct quality_number *number)
 {
-    return all > 0 ? 1 - squares / all : (double)NAN;
+    return 1 - number->squares / sums->own.squares;
 }
 
-static void print_target(const struct quality *quality, int32_t target, double *explained)
+static const char *target_name(const struct quality *quality, int32_t target)
 {
-    const struct quality_number *sums = &quality->numbers[target], mean = baseline(quality, target);
-    const double rows = (double)quality->rows;
     const char *name = prony_target(quality->network, target);
-    *explained = share_explained(sums->squares, mean.squares);
-    printf("\n");
-    print_name(name ? name : "number", NAME_SHOWN, true);
-    printf("  %12s  %15s\n", "network", "always the mean");
-    printf("%-*s  %12.6g  %15.6g\n", NAME_SHOWN, "RMSE", sqrt(sums->squares / rows),
-           sqrt(mean.squares / rows));
-    printf("%-*s  %12.6g  %15.6g\n", NAME_SHOWN, "MAE", sums->off / rows, mean.off / rows);
+    return name ? name : "number";
 }
 
+static void print_target(const struct quality *quality, int32_t target,
+                         const struct target_sums *sums)
+{
+    const double rows = (double)quality->rows;
+    printf("\n");
+    print_name(target_name(quality, target), NAME_SHOWN, true);
+    printf("  %12s  %15s\n", "network", "always the mean");
+    printf("%-*s  %12.6g  %15.6g\n", NAME_SHOWN, "RMSE", sqrt(sums->said.squares / rows),
+           sqrt(sums->learnt.squares / rows));
+    printf("%-*s  %12.6g  %15.6g\n", NAME_SHOWN, "MAE", sums->said.off / rows,
+           sums->learnt.off / rows);
+    if (quality->targets > 1 && !sums->same)
+        printf("%-*s  %12.4g  %15.4g\n", NAME_SHOWN + 1, "R²", explain(sums, &sums->said),
+               explain(sums, &sums->learnt));
+}
+
+/* "test R² 0.870"; where no two rows differ there is nothing to explain. */
 static void print_numbers(const struct quality *quality, const char *word)
 {
-    double explained, sum = 0;
+    double explained = 0;
+    int32_t told = 0;
     for (int32_t i = 0; i < quality->targets; i++) {
-        const struct quality_number mean = baseline(quality, i);
-        explained = share_explained(quality->numbers[i].squares, mean.squares);
+        const struct target_sums sums = sum_target(quality, i);
         if (i < TARGETS_SHOWN)
-            print_target(quality, i, &explained);
-        if (i < TARGETS_SHOWN && quality->targets > 1)
-            printf("%-*s  %12.4g  %15d\n", NAME_SHOWN, "R²", explained, 0);
-        sum += explained;
+            print_target(quality, i, &sums);
+        if (!sums.same)
+            explained += explain(&sums, &sums.said);
+        told += !sums.same;
     }
-    printf("\n%sR² %.3f%s\n", word, sum / quality->targets,
-           quality->targets > 1 ? ", the mean of all targets" : "");
+    if (told)
+        printf("\n%sR² %.3f%s\n", word, explained / told,
+               quality->targets == 1      ? ""
+               : told == quality->targets ? ", the mean of all targets"
+                                          : ", the mean of the targets whose rows differ");
+    else if (quality->rows == 1)
+        printf("\n%sR² –: there is one row only\n", word);
+    else
+        printf("\n%sR² –: all %" PRId64 " rows have the same %s\n", word, quality->rows,
+               quality->targets == 1 ? target_name(quality, 0) : "numbers");
 }
 
 void quality_print(const struct quality *quality, const char *word)

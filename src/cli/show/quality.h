@@ -1,6 +1,6 @@
 /* quality.h: how good predictions are, against what is right: R², RMSE and MAE of numbers, in their
  * unit; accuracy, and precision, recall and F1 of each class; beside what somebody would reach who
- * always says the mean, or the most frequent class. */
+ * always says the mean of what was learnt from, or the most frequent class. */
 #ifndef PRONY_CLI_SHOW_QUALITY_H
 #define PRONY_CLI_SHOW_QUALITY_H
 
