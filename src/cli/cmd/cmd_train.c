@@ -257,30 +257,6 @@ static enum status run(struct training *training)
     return STATUS_OK;
 }
 
-static int take_rows(void *context, const struct prony_prediction *prediction)
-{
-    return (int)quality_add(context, prediction);
-}
-
-/* What the test rows say, in the unit of the data; else what the loss is. The last line is the
- * result. */
-static enum status print_test(const struct training *training, const struct prony_score *test)
-{
-    struct quality quality = {0};
-    enum status status;
-    TRY_OR(done, quality_open(&quality, training->network, training->data));
-    TRY_OR(done, prony_test(training->network, take_rows, &quality));
-    if (quality_known(&quality))
-        quality_print(&quality, "test ");
-    else if (test->accuracy >= 0)
-        printf("test accuracy %.1f %%\n", 100 * test->accuracy);
-    else
-        printf("test loss %.6g\n", test->loss);
-done:
-    quality_close(&quality);
-    return status;
-}
-
 static enum status finish(struct training *training)
 {
     const struct prony_progress *progress = &training->progress;
@@ -300,7 +276,7 @@ static enum status finish(struct training *training)
         printf("learning curve in %s\n", training->flags->curve);
     }
     if (test.samples)
-        return print_test(training, &test);
+        return quality_test(training->network, training->data, &test);
     printf("no test: no row was kept for it\n");
     return STATUS_OK;
 }

@@ -282,3 +282,26 @@ void quality_print(const struct quality *quality, const char *word)
     else if (quality->rows)
         print_numbers(quality, word);
 }
+
+static int take_rows(void *context, const struct prony_prediction *prediction)
+{
+    return (int)quality_add(context, prediction);
+}
+
+enum status quality_test(struct prony *network, const struct prony_data *data,
+                         const struct prony_score *score)
+{
+    struct quality quality = {0};
+    enum status status;
+    TRY_OR(done, quality_open(&quality, network, data));
+    TRY_OR(done, prony_test(network, take_rows, &quality));
+    if (quality_known(&quality))
+        quality_print(&quality, "test ");
+    else if (score->accuracy >= 0)
+        printf("test accuracy %.1f %%\n", 100 * score->accuracy);
+    else
+        printf("test loss %.6g\n", score->loss);
+done:
+    quality_close(&quality);
+    return status;
+}

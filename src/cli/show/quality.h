@@ -36,5 +36,9 @@ enum status quality_add(struct quality *quality, const struct prony_prediction *
 bool quality_known(const struct quality *quality);
 /* The last line is the result: "accuracy 93.3 %" or "R² 0.87", after the word. */
 void quality_print(const struct quality *quality, const char *word);
+/* Of a network that has just learnt, over its test rows: what they say, in the unit of the data;
+ * else what its score is. */
+enum status quality_test(struct prony *network, const struct prony_data *data,
+                         const struct prony_score *score);
 
 #endif
