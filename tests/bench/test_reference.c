@@ -32,6 +32,41 @@ static enum status refer(struct task *task)
     return reference_compute(&exact, task);
 }
 
+static int asked, stop_after;
+static bool asks(void)
+{
+    return ++asked > stop_after;
+}
+
+/* Whoever waits sees the bar move and may stop a long check, not only between its steps. */
+TEST(a_check_asks_while_it_runs)
+{
+    struct task *task;
+    struct outcome found;
+    struct network_options options = {
+        .backend = &backend_ref, .device = {.threads = 1}, .stopped = asks};
+    if (!CHECK_OK(open_small(3, &task)) || !CHECK_OK(outcome_make(task, &task->arena, &found)))
+        return;
+    asked = 0;
+    stop_after = INT_MAX;
+    CHECK_OK(job_network_answer(task, &options, &found));
+    CHECK_EQUAL_INT(asked, task->check_steps);
+    const double loss = found.loss[0];
+    asked = 0;
+    options.long_steps = true;
+    CHECK_OK(job_network_answer(task, &options, &found));
+    CHECK(asked > 10 * task->check_steps);
+    CHECK(found.loss[0] == loss); /* being asked changes nothing */
+    stop_after = asked / 2;
+    asked = 0;
+    CHECK_STATUS(STATUS_INTERRUPTED, job_network_answer(task, &options, &found));
+    struct bench bench = {.measure = {.stopped = asks}};
+    struct reference reference = {.options = options, .real = DTYPE_F64, .batch = task->batch};
+    stop_after = asked = 0;
+    CHECK_STATUS(STATUS_INTERRUPTED, reference_begin(&reference, &bench, task));
+    task_close(task);
+}
+
 /* The reference's outcome, in which each parameter (or the one of that entry) moved so many times
  * as far. */
 static enum status check_moved(struct task *task, int32_t entry, double times, double *error)

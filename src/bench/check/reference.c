@@ -146,8 +146,11 @@ static enum status reference_settle(struct reference *reference, const struct be
 
 void reference_choose(struct reference *reference, const struct bench *bench, struct task *task)
 {
+    const bool dear = reference_is_dear(task);
     if (reference_settle(reference, bench, task) != STATUS_OK)
         snprintf(reference->missing, sizeof reference->missing, "%s", status_message());
+    reference->options.stopped = bench->measure.stopped;
+    reference->options.long_steps = dear;
 }
 
 /* Counts how far parameters moved from where they started, perturbed or not. */
@@ -235,7 +238,7 @@ enum status reference_begin(struct reference *reference, const struct bench *ben
     enum status status = reference_find(reference, bench, task);
     if (status != STATUS_OK)
         snprintf(reference->missing, sizeof reference->missing, "%s", status_message());
-    return status == STATUS_MEMORY ? status : STATUS_OK;
+    return status == STATUS_MEMORY || status == STATUS_INTERRUPTED ? status : STATUS_OK;
 }
 
 enum status reference_check(const struct reference *reference, struct job *job, double *error)

@@ -29,7 +29,8 @@ void reference_choose(struct reference *reference, const struct bench *bench, st
 /* Sets task->reference and its draws. */
 enum status reference_compute(const struct reference *reference, struct task *task);
 
-/* Computes it, or takes what was kept; once. Fails only when memory is out. */
+/* Computes it, or takes what was kept; once. Fails only when memory is out or the user stopped it.
+ */
 enum status reference_begin(struct reference *reference, const struct bench *bench,
                             struct task *task);
 

@@ -32,6 +32,7 @@ struct job_network {
     uint32_t renewals;
     struct samples samples;
     struct arena arena;
+    bool interrupted;      /* options.stopped said so between two ops */
     uint64_t calls;        /* since the data was bound; of chained ones only */
     void *y;               /* outputs, a row per row of the data; NULL in training */
     void *losses, *rights; /* rings of reals, one a step; NULL in inference */
@@ -111,11 +112,21 @@ static enum status network_bind_all(struct job_network *network, bool checked)
     return STATUS_OK;
 }
 
+static void ask_event(void *context, const struct event *event)
+{
+    struct job_network *network = context;
+    (void)event;
+    network->interrupted |= network->options.stopped();
+}
+
 /* The instance and a plan of each program. */
 static enum status network_attach(struct job_network *network)
 {
     const struct backend *backend = network->options.backend;
-    const struct plan_options plain = {.answering = network->options.answering};
+    struct plan_options plain = {.answering = network->options.answering};
+
+    if (network->options.stopped && network->options.long_steps)
+        plain.observer = (struct observer){OBSERVE_OPS, ask_event, network};
 
     TRY(backend->attach(network->device, &network->task->params, &network->instance));
     for (int32_t p = 0; p < network->task->step.count; p++)
@@ -243,6 +254,18 @@ static enum status network_iterate(struct job_network *network, int64_t iteratio
     return STATUS_OK;
 }
 
+/* The same, of a check: whoever waits may stop it. */
+static enum status network_check_iterate(struct job_network *network, int64_t iterations)
+{
+    bool (*const stopped)(void) = network->options.stopped;
+    for (int64_t i = 0; stopped && i < iterations; i++) {
+        TRY(network_iterate(network, 1));
+        if (network->interrupted || stopped())
+            FAIL(STATUS_INTERRUPTED, "stopped");
+    }
+    return stopped ? STATUS_OK : network_iterate(network, iterations);
+}
+
 /* Samples on the disk are read from there once: after that they are in memory, until they are put
  * out of it again, which is not timed. */
 static enum status network_run(struct job *job, int64_t iterations, uint64_t *elapsed_ns)
@@ -307,7 +330,7 @@ static enum status network_train(struct job_network *network, struct outcome *ou
                                     like->init, &entry));
     }
     for (int32_t stage = 0; stage < task_stages(task); stage++) {
-        TRY_OR(done, network_iterate(network, task_steps(task, stage) - steps));
+        TRY_OR(done, network_check_iterate(network, task_steps(task, stage) - steps));
         TRY_OR(done, network_learnt(network, stage, &after, out));
         steps = task_steps(task, stage);
     }
@@ -324,7 +347,7 @@ static enum status network_outcome(struct job_network *network, struct outcome *
     TRY(network_bind_all(network, true));
     if (task->phase == PHASE_TRAINING)
         return network_train(network, out);
-    TRY(network_iterate(network, task->check_steps));
+    TRY(network_check_iterate(network, task->check_steps));
     network_answers(network, out);
     return network_bind_all(network, false);
 }

@@ -15,6 +15,8 @@ struct network_options {
     enum ingestion ingestion;
     enum answering answering;
     bool chained; /* each call needs the answer to the last; inputs are real numbers in memory */
+    bool (*stopped)(void); /* asked between the steps of a check; NULL: never */
+    bool long_steps;       /* … and between the ops of job_network_answer */
 };
 
 /* The task must outlive the job. Opens nothing yet. */

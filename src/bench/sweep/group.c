@@ -80,7 +80,8 @@ static enum status group_open_network(struct group *group, struct contender *con
     struct network_options options = {.fusion = point_is(point, CHOICE_fusion_on),
                                       .recompute = point_is(point, CHOICE_recompute_on),
                                       .answering = scenario_answering(point->scenario),
-                                      .chained = scenario_chains(point->scenario)};
+                                      .chained = scenario_chains(point->scenario),
+                                      .stopped = group->bench->measure.stopped};
 
     TRY(entry_device(group->bench, point, &options.backend, &options.device));
     TRY(entry_samples(point, &options));
