@@ -1,6 +1,8 @@
 /* endpoint_live.c: /api/live: what came since, and who is measuring. */
 #include "guide/endpoints.h"
 
+#include <string.h>
+
 enum { RECORDS_AT_MOST = 200, PATIENCE_S = 600 };
 
 static enum status add_row(void *context, const struct store_row *row)
@@ -27,7 +29,12 @@ static enum status add_row(void *context, const struct store_row *row)
 
 static enum status add_running(void *context, const struct store_running *running)
 {
-    struct json_writer *json = context;
+    struct call *call = context;
+    struct json_writer *json = &call->json;
+    struct json *curve = NULL;
+    if (running->curve && json_parse(&call->arena, "the store", running->curve,
+                                     strlen(running->curve), &curve) != STATUS_OK)
+        curve = NULL; /* in a store from elsewhere */
     json_object(json);
     call_add_text(json, "server", running->server);
     call_add_int(json, "process", running->process);
@@ -36,6 +43,11 @@ static enum status add_running(void *context, const struct store_running *runnin
     call_add_text(json, "current", running->current);
     call_add_text(json, "started", running->started);
     call_add_real(json, "left_s", running->left_s);
+    json_key(json, "curve");
+    if (curve)
+        json_add_tree(json, curve);
+    else
+        json_add_null(json);
     json_end(json);
     return STATUS_OK;
 }
@@ -64,7 +76,7 @@ enum status endpoint_live(struct call *call)
     json_key(json, "running");
     json_array(json);
     if (call->store)
-        TRY(store_running(call->store, PATIENCE_S, add_running, json));
+        TRY(store_running(call->store, PATIENCE_S, add_running, call));
     json_end(json);
     json_end(json);
     return STATUS_OK;

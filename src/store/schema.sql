@@ -32,7 +32,8 @@ CREATE TABLE running (
     done    INTEGER NOT NULL,
     total   INTEGER NOT NULL,
     current TEXT NOT NULL,
-    left_s  REAL              -- NULL until one can tell
+    left_s  REAL,             -- NULL until one can tell
+    curve   TEXT              -- of a training: [[epoch, loss, held-out loss or null], …]; or NULL
 );
 
 -- The one index: it finds a line that is there already, and the lines of a kind. Questions are answered

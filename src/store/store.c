@@ -162,6 +162,14 @@ static void see_column(void *context, const char *name, const char *type)
         text_printf(&missing->sql, "ALTER TABLE result ADD COLUMN \"%s\" %s;\n", name, type);
 }
 
+static void find_missing(struct missing *missing)
+{
+    store_each_column(see_column, missing);
+    if (sqlite->table_column_metadata(missing->db, NULL, "running", "curve", NULL, NULL, NULL, NULL,
+                                      NULL) != SQLITE_OK)
+        text_add(&missing->sql, "ALTER TABLE running ADD COLUMN curve TEXT;\n");
+}
+
 /* Fills every column of every result anew from its line. */
 static enum status index_again(struct store *store)
 {
@@ -231,7 +239,7 @@ static enum status bring_up_to_date(struct store *store, enum store_access acces
     else if (version < SCHEMA_VERSION)
         TRY(upgrade_file(store));
     struct missing missing = {.db = store->db};
-    store_each_column(see_column, &missing);
+    find_missing(&missing);
     enum status status = text_done(&missing.sql);
     if (status == STATUS_OK && missing.sql.length) {
         status = store_execute(store, text_of(&missing.sql), "add columns");
@@ -247,7 +255,7 @@ static enum status bring_up_to_date(struct store *store, enum store_access acces
 static enum status is_complete(struct store *store, bool *complete)
 {
     struct missing missing = {.db = store->db};
-    store_each_column(see_column, &missing);
+    find_missing(&missing);
     *complete = missing.sql.length == 0;
     enum status status = text_done(&missing.sql);
     text_free(&missing.sql);

@@ -272,13 +272,14 @@ struct store_state {
 };
 enum status store_look(struct store *store, struct store_state *out);
 
-/* A bench that is adding its records to the store at this moment. */
+/* A bench that is adding its records to the store at this moment, or a training. */
 struct store_running {
     int64_t process; /* its number */
     const char *server, *started;
     int64_t done, total;
     const char *current; /* what it measures now */
     double left_s;       /* NaN: not known */
+    const char *curve; /* of a training: [[epoch, loss, held-out loss or null], …]; NULL: none */
 };
 /* Says, or says anew, that this process runs; that it is done. */
 enum status store_run(struct store *store, const struct store_running *running);

@@ -26,7 +26,7 @@ enum status store_run(struct store *store, const struct store_running *running)
     sqlite3_stmt *put;
     TRY(store_prepare(store,
                       "INSERT OR REPLACE INTO running (process, server, started, updated, done,"
-                      " total, current, left_s) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                      " total, current, left_s, curve) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
                       &put));
     int code = sqlite->bind_int64(put, 1, running->process);
     code |= sqlite->bind_text(put, 2, running->server, -1, SQLITE_STATIC);
@@ -37,6 +37,8 @@ enum status store_run(struct store *store, const struct store_running *running)
     code |= sqlite->bind_text(put, 7, running->current, -1, SQLITE_STATIC);
     if (!isnan(running->left_s))
         code |= sqlite->bind_double(put, 8, running->left_s);
+    if (running->curve)
+        code |= sqlite->bind_text(put, 9, running->curve, -1, SQLITE_STATIC);
     sqlite->busy_timeout(store->db, STORE_WAIT_MS); /* a bench does not wait long for this */
     enum status status = step_once(store, put, code == SQLITE_OK);
     sqlite->busy_timeout(store->db, STORE_BUSY_MS);
@@ -166,7 +168,7 @@ enum status store_running(struct store *store, int64_t patience_s, store_running
     bool row;
     TRY(store_prepare(store,
                       "SELECT process, server, started, done, total, current, left_s,"
-                      " strftime('%s', 'now') - updated FROM running ORDER BY started",
+                      " strftime('%s', 'now') - updated, curve FROM running ORDER BY started",
                       &statement));
     enum status status = store_step(store, statement, &row);
     while (status == STATUS_OK && row) {
@@ -179,6 +181,8 @@ enum status store_running(struct store *store, int64_t patience_s, store_running
             .total = sqlite->column_int64(statement, 4),
             .current = store_text(statement, 5),
             .left_s = known ? sqlite->column_double(statement, 6) : (double)NAN,
+            .curve =
+                sqlite->column_type(statement, 8) == SQLITE_NULL ? NULL : store_text(statement, 8),
         };
         if (is_running(running.server, running.process, sqlite->column_int64(statement, 7),
                        patience_s))

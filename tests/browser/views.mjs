@@ -308,6 +308,24 @@ export const viewTests = {
     assert.equal(await stopGuide(guide), 0);
   },
 
+  async live_draws_the_curve_of_a_training({ browser, prony, folder }) {
+    const learnt = join(folder, "learnt.db");
+    run(prony, "store", "create", "--empty", "--store", learnt);
+    const { guide, address } = startGuide(prony, learnt);
+    const page = await openPage(browser, await address, "/?view=live");
+    const words = ["train", "small", "iris", "--epochs", "100000000", "--validate", "0.2", "--store", learnt];
+    const training = spawn(prony, words, { stdio: "ignore" });
+    const ended = new Promise((resolve) => training.once("exit", resolve));
+    await page.waitForSelector('h2:has-text("Loss by epoch: small on iris")', { timeout: 30000 });
+    assert.match(await page.textContent(".legend"), /training rows.*held-out rows/);
+    assert.ok((await pixelsOf(page, "--series-1")) > 50, "no curve is drawn");
+    training.kill("SIGINT");
+    await ended;
+    await page.waitForSelector(".chart", { state: "detached", timeout: 30000 });
+    await page.context().close();
+    assert.equal(await stopGuide(guide), 0);
+  },
+
   // Another program's model cannot be opened: views say what would fill them, and no command names it.
   async anothers_results_suggest_what_works({ browser, prony, folder }) {
     const store = join(folder, "foreign.db");

@@ -381,10 +381,12 @@ TEST(tells_what_is_new)
     char server[100] = "";
     gethostname(server, sizeof server - 1);
     CHECK_OK(store_run(store, &(struct store_running){getpid(), server, "2026-11-15T10:03:58Z", 1,
-                                                      4, "net training", 12}));
+                                                      4, "net training", 12,
+                                                      "[[1,0.5,null],[2,0.25,0.75]]"}));
     const struct json *running = item(json_get(get("/api/live", 200), "running"), 0);
     CHECK_EQUAL_INT(json_int(running, "total", 0), 4);
     CHECK_NEAR(json_real(running, "left_s", 0), 12, 1e-9);
+    CHECK_NEAR(item(item(json_get(running, "curve"), 1), 2)->number, 0.75, 1e-9);
     store_run_end(store, getpid());
     store_close(store);
 }

@@ -204,6 +204,7 @@ static enum status note_running(void *context, const struct store_running *runni
 {
     CHECK_EQUAL_INT(running->done, 2);
     CHECK_EQUAL_TEXT(running->current, "large training");
+    CHECK_EQUAL_TEXT(running->curve, "[[1,0.5,null]]");
     ++*(int *)context;
     return STATUS_OK;
 }
@@ -216,7 +217,7 @@ TEST(running_benches)
     int told = 0;
     gethostname(server, sizeof server - 1);
     struct store_running running = {getpid(),         server, "2026-11-15T10:03:58Z", 2, 3,
-                                    "large training", NAN};
+                                    "large training", NAN,    "[[1,0.5,null]]"};
     CHECK_OK(store_run(store, &running));
     CHECK_OK(store_run(store, &running));
     CHECK_OK(store_running(store, 600, note_running, &told));

@@ -40,7 +40,7 @@ struct training {
     int32_t stage; /* of the steps that were run last */
     struct progress bar;
     struct train_live live;                 /* of --store */
-    struct curve curve;                     /* of --curve */
+    struct curve curve;                     /* of --curve, and for the guide */
     uint64_t drawn_ns;                      /* when it was written last */
     uint64_t began_ns, saved_ns, saving_ns; /* saving: what the last save took */
     int64_t samples;                        /* since it began */
@@ -90,7 +90,8 @@ static void tell_guide(struct training *training, const char *scores, double lef
     const struct prony_progress *progress = &training->progress;
     struct text what = {0};
     text_printf(&what, "%s on %s: %s", training->flags->network, training->flags->data, scores);
-    train_live_tell(&training->live, text_of(&what), progress->epoch, progress->epochs, left_s);
+    train_live_tell(&training->live, text_of(&what), progress->epoch, progress->epochs, left_s,
+                    &training->curve);
     text_free(&what);
 }
 
@@ -181,10 +182,12 @@ static enum status note_epoch(struct training *training)
     const struct prony_score *held_out = &progress->held_out;
     const struct curve_point point = {progress->epoch, progress->last.loss,
                                       held_out->samples ? held_out->loss : (double)NAN};
-    if (!training->flags->curve)
+    if (!training->flags->curve && !training->live.store)
         return STATUS_OK;
     TRY(curve_add(&training->curve, point));
-    return clock_ns() - training->drawn_ns > save_after_ns ? draw(training) : STATUS_OK;
+    return training->flags->curve && clock_ns() - training->drawn_ns > save_after_ns
+               ? draw(training)
+               : STATUS_OK;
 }
 
 static bool save_is_due(const struct training *training)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct curve;
 struct store;
 struct train_live {
     struct store *store; /* NULL: nobody is told */
@@ -20,9 +21,9 @@ struct train_live {
 enum status train_live_open(struct train_live *live, const char *path);
 /* Is it time to tell it again? Once a second is enough. */
 bool train_live_due(const struct train_live *live);
-/* `what` is under way: so many epochs are done, so long it will take. */
+/* `what` is under way: so many epochs are done, so long it will take; the curve so far. */
 void train_live_tell(struct train_live *live, const char *what, int64_t done, int64_t total,
-                     double left_s);
+                     double left_s, const struct curve *curve);
 void train_live_close(struct train_live *live); /* zeroed is fine */
 
 #endif

@@ -346,7 +346,10 @@ export interface Running {
   current: string;
   started: string;
   left_s: number | null;
+  curve: CurvePoint[] | null; // of a training
 }
+
+export type CurvePoint = [epoch: number, loss: number | null, heldOut: number | null];
 
 export interface Live {
   newest: number;

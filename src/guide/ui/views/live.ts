@@ -1,9 +1,11 @@
 // live.ts: what is being measured now: how far each bench is, and results as they come.
 
-import { fetchLive, fetchPoints, type Live, type LiveRecord, type Running } from "../api";
+import { fetchLive, fetchPoints, type CurvePoint, type Live, type LiveRecord, type Running } from "../api";
+import { drawLearning, LOSSES } from "../charts/learning";
 import { attributed, element, type Child } from "../dom";
-import { many, moment, name, quantity } from "../format";
+import { figure, many, moment, name, quantity } from "../format";
 import { benchLine, card, linkTo, remark, type Asked, type Content, type View } from "../page";
+import { plotCard } from "../plot";
 import { verdictBadge } from "../record";
 import { defaultState } from "../state";
 import { tableOf, type Column } from "../table";
@@ -100,6 +102,45 @@ function runningCard(live: Live, asked: Asked): HTMLElement {
   );
 }
 
+const lossColumn = (key: string, title: string, at: 1 | 2): Column<CurvePoint> => ({
+  key,
+  title,
+  number: true,
+  value: (point) => point[at],
+  show: (point) => (point[at] === null ? "–" : figure(point[at])),
+});
+
+// The curve of a training, once it has two epochs.
+function curveCard({ process, current, curve }: Running, asked: Asked): Child {
+  if (!curve || curve.length < 2) return null;
+  const known = LOSSES.filter((_, at) => curve.some((point) => point[at === 0 ? 1 : 2] !== null));
+  return plotCard<CurvePoint>({
+    key: `learning-${process}`,
+    title: "Loss by epoch",
+    constants: current.split(":")[0] ?? "",
+    source: `Source: prony ${asked.status.version}`,
+    legend: known.map((name) => ({ key: name, name })),
+    draw: (theme, _size, hidden) =>
+      drawLearning(
+        curve,
+        known.filter((name) => !hidden.has(name)),
+        theme,
+      ),
+    folded: true,
+    listing: {
+      id: `learning-${process}-table`,
+      caption: "Loss by epoch",
+      columns: [
+        { key: "epoch", title: "epoch", number: true, value: ([epoch]) => epoch },
+        lossColumn("loss", "loss", 1),
+        lossColumn("held_out", "held-out loss", 2),
+      ],
+      rows: curve,
+      sort: "",
+    },
+  });
+}
+
 // The network of the newest result by batch, its points appearing as they are filed.
 async function chart(newest: LiveRecord | undefined, asked: Asked): Promise<Child[]> {
   if (!newest) return [];
@@ -123,6 +164,7 @@ export const live: View = {
     );
     const main = [
       runningCard(now, asked),
+      ...now.running.map((one) => curveCard(one, asked)),
       ...(await chart(
         records.find(({ status }) => status === "ok"),
         asked,
