@@ -33,12 +33,33 @@ static void begin_rows(void *context, const struct sweep *sweep)
     text_free(&before);
 }
 
+/* The time of all parts, once; where nobody sees the bar, each part. */
+static void tell_part(struct bench_part *part, int points, double seconds)
+{
+    struct text text = {0};
+    if (!points)
+        return;
+    if (!part->told) {
+        progress_add_time(&text, seconds + part->after_s, true);
+        fprintf(stderr, "prony: measuring for about %s\n", text_of(&text));
+    }
+    part->told = true;
+    if (!screen_is_terminal(stderr))
+        fprintf(stderr, "prony: %s: %d configuration%s\n", part->name, points,
+                points == 1 ? "" : "s");
+    text_free(&text);
+}
+
 /* Whoever waits hears it before the first result; a short run needs no word where nobody looks. */
 static void tell_plan(void *context, int points, double seconds)
 {
     static const double WORTH_S = 2, WORTH_PLAIN_S = 20;
     const struct run *run = context;
     struct text text = {0};
+    if (run->output->part) {
+        tell_part(run->output->part, points, seconds);
+        return;
+    }
     if (run->output->style == OUTPUT_NOTHING ||
         seconds < (screen_is_terminal(stderr) ? WORTH_S : WORTH_PLAIN_S))
         return;
@@ -73,11 +94,15 @@ static void show(struct run *run)
     const double here = (double)(now_ns - run->stage_ns) * 1e-9;
     const double part = stage->seconds > 0 ? here / stage->seconds : 1;
     const double share = part < 0.9 ? part : 1 - 0.1 * exp(9 - 10 * part);
-    const double all = before + stage->seconds + stage->after;
+    const struct bench_part *part_of = run->output->part;
+    const double after = stage->after + (part_of ? part_of->after_s : 0);
+    const double all = before + stage->seconds + after;
     struct text count = {0};
+    if (part_of)
+        text_printf(&count, "%s: ", part_of->name);
     text_printf(&count, "%d of %d", stage->done, stage->total);
     progress_show(&run->progress, all > 0 ? (before + share * stage->seconds) / all : 0,
-                  fmax(stage->seconds - here, here / 10) + stage->after, text_of(&count),
+                  fmax(stage->seconds - here, here / 10) + after, text_of(&count),
                   text_of(&run->label));
     text_free(&count);
 }
@@ -126,11 +151,18 @@ static enum status watch(struct bench *bench, struct bench_request *const *reque
 {
     struct run run = {.output = output};
     const struct bench_watcher watcher = {tell_plan, begin_rows, tell_stage, &run};
-    progress_begin(&run.progress);
+    struct bench_part *part = output->part;
+    if (part && part->progress.start_ns)
+        run.progress = part->progress;
+    else
+        progress_begin(&run.progress);
     shown = &run;
     enum status status = bench_request_run(bench, requests, count, &watcher);
     shown = NULL;
-    progress_end(&run.progress);
+    if (part)
+        part->progress = run.progress;
+    else
+        progress_end(&run.progress);
     text_free(&run.label);
     return status;
 }

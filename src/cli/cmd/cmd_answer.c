@@ -29,6 +29,7 @@ struct options {
 
 enum { BATCHES = 4, NAMES = 256 };
 static const char *const batches[BATCHES] = {"1", "8", "64", "256"};
+enum { RIVALS = 8, THREADS = 3 }; /* configurations that these make, about */
 static const double SECONDS_LEAST = 0.3, SECONDS_MOST = 3;
 
 /* Those of the unit that is asked about that can be opened here, with commas between, but the
@@ -55,26 +56,39 @@ static enum status list_backends(const struct cli *cli, const char *unit, bool g
 /* One bench, of which what the store has already is left out. `frameworks`: NULL is prony alone.
  * What fails is in the store and is told at the end: the others go on. */
 struct trial {
+    const char *name; /* for whoever waits */
     const char *frameworks, *backend, *batch, *threads;
 };
 
-static enum status measure_some(const struct cli *cli, const struct options *options,
-                                const struct trial *trial, double seconds)
+/* All of them: one bar for the person who waits. */
+struct trials {
+    const struct cli *cli;
+    const struct options *options;
+    double seconds; /* of a configuration */
+    int left;       /* configurations of the trials that follow, at most */
+    struct bench_part part;
+};
+
+static enum status measure_some(struct trials *trials, const struct trial *trial, int points)
 {
+    const struct options *options = trials->options;
     struct bench_request request, *list = &request;
-    struct bench_output output = {.style = OUTPUT_NOTHING};
+    struct bench_output output = {.style = OUTPUT_NOTHING, .part = &trials->part};
     struct arena arena = {0};
     enum status status;
+    trials->left -= points;
+    trials->part.name = trial->name;
+    trials->part.after_s = trials->left * trials->seconds;
     bench_request_start(&request);
     request.axis_text[AXIS_phase] = options->phase;
     request.axis_text[AXIS_framework] = trial->frameworks;
     request.axis_text[AXIS_backend] = trial->backend;
     request.axis_text[AXIS_batch] = trial->batch;
     request.axis_text[AXIS_threads] = trial->threads;
-    request.seconds = fmin(fmax(seconds, SECONDS_LEAST), SECONDS_MOST);
+    request.seconds = trials->seconds;
     TRY_OR(done, bench_request_sweep(&request, &options->network, 1, &arena));
     TRY_OR(done, bench_output_use(&output, options->store));
-    TRY_OR(done, cli_bench(cli, &list, 1, &output, true));
+    TRY_OR(done, cli_bench(trials->cli, &list, 1, &output, true));
 done:
     bench_output_close(&output);
     arena_free(&arena);
@@ -160,47 +174,62 @@ static enum status list_rivals(const struct cli *cli, bool gpu, char out[NAMES])
 }
 
 /* Other frameworks at the best batch and at 1, beside prony with as many threads. */
-static enum status measure_rivals(const struct cli *cli, const struct options *options,
-                                  const char *backends, const char *threads, bool gpu,
-                                  const char *best, double seconds)
+static enum status measure_rivals(struct trials *trials, const char *backends, const char *threads,
+                                  bool gpu, const char *best)
 {
     char names[NAMES], two[NAMES];
-    TRY(list_rivals(cli, gpu, names));
+    TRY(list_rivals(trials->cli, gpu, names));
     if (!*names)
         return STATUS_OK;
     snprintf(two, sizeof two, strcmp(best, "1") ? "1,%s" : "%s", best);
-    return measure_some(cli, options, &(struct trial){names, backends, two, threads}, seconds);
+    return measure_some(trials, &(struct trial){"other frameworks", names, backends, two, threads},
+                        RIVALS);
 }
 
 /* Batches with all cores, then at the best batch other numbers of threads, and other frameworks. */
-static enum status measure_all(const struct cli *cli, const struct options *options)
+static enum status measure_trials(struct trials *trials)
 {
+    const struct options *options = trials->options;
     char cpus[NAMES], gpus[NAMES], all[NAMES] = "", best[POINT_NUMBER], cores[NAMES],
                                    threads[NAMES];
     const char *named = NULL;
     struct cpu cpu;
     int cpu_count, gpu_count;
     cpu_detect(&cpu);
-    TRY(cli_unit(cli, options->unit, &named)); /* one that is not here says why */
-    TRY(list_backends(cli, options->unit, false, cpus, &cpu_count));
-    TRY(list_backends(cli, options->unit, true, gpus, &gpu_count));
+    TRY(cli_unit(trials->cli, options->unit, &named)); /* one that is not here says why */
+    TRY(list_backends(trials->cli, options->unit, false, cpus, &cpu_count));
+    TRY(list_backends(trials->cli, options->unit, true, gpus, &gpu_count));
     for (int i = 0; i < BATCHES; i++)
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "," : "", batches[i]);
-    double each = options->minutes * 60 / ((BATCHES + 7) * (cpu_count + gpu_count) + 1);
+    const double each = options->minutes * 60 / ((BATCHES + 7) * (cpu_count + gpu_count) + 1);
+    trials->seconds = fmin(fmax(each, SECONDS_LEAST), SECONDS_MOST);
+    trials->left = (BATCHES + THREADS) * cpu_count + BATCHES * gpu_count +
+                   RIVALS * ((cpu_count > 0) + (gpu_count > 0));
     snprintf(cores, sizeof cores, "%d", cpu.cores);
     if (cpu_count)
-        TRY(measure_some(cli, options, &(struct trial){NULL, cpus, all, cores}, each));
+        TRY(measure_some(trials, &(struct trial){"batches", NULL, cpus, all, cores},
+                         BATCHES * cpu_count));
     if (gpu_count)
-        TRY(measure_some(cli, options, &(struct trial){NULL, gpus, all, NULL}, each));
+        TRY(measure_some(trials, &(struct trial){"batches, GPU", NULL, gpus, all, NULL},
+                         BATCHES * gpu_count));
     TRY(best_batch(options, best));
     if (gpu_count)
-        TRY(measure_rivals(cli, options, gpus, NULL, true, best, each));
+        TRY(measure_rivals(trials, gpus, NULL, true, best));
     if (!cpu_count)
         return STATUS_OK;
-    TRY(measure_rivals(cli, options, cpus, cores, false, best, each));
+    TRY(measure_rivals(trials, cpus, cores, false, best));
     snprintf(threads, sizeof threads, cpu.cores > 3 ? "1,%d,%d" : "1,%d",
              cpu.cores > 3 ? cpu.cores / 2 : cpu.cores, cpu.cores);
-    return measure_some(cli, options, &(struct trial){NULL, cpus, best, threads}, each);
+    return measure_some(trials, &(struct trial){"threads", NULL, cpus, best, threads},
+                        THREADS * cpu_count);
+}
+
+static enum status measure_all(const struct cli *cli, const struct options *options)
+{
+    struct trials trials = {.cli = cli, .options = options};
+    enum status status = measure_trials(&trials);
+    progress_end(&trials.part.progress);
+    return status;
 }
 
 /* How it is run best, and how fast that is. */

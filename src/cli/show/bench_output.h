@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "bench/sweep/done.h"
 #include "bench/sweep/pace.h"
+#include "cli/progress.h"
 #include "cli/show/bench_table.h"
 #include "record/sink.h"
 #include "record/tables/table.h"
@@ -22,6 +23,14 @@ enum output_style {
     OUTPUT_CROSSOVER_WIDTHS,
     OUTPUT_NOTHING,
     OUTPUT_KEPT, /* the caller prints them */
+};
+
+/* Several runs under one bar, whose plan is told once. */
+struct bench_part {
+    struct progress progress;
+    bool told;
+    const char *name; /* of this run: "batches", "threads" */
+    double after_s;   /* of the runs that follow: a guess */
 };
 
 struct store;
@@ -40,8 +49,9 @@ struct bench_output {
     struct table_row *kept; /* what is printed at the end, with records in the arena */
     size_t kept_count, kept_room;
     struct arena arena;
-    struct line_seen *seen; /* networks and machines that are told or filed already */
-    struct gate *gate;      /* counts what was compared; or NULL */
+    struct line_seen *seen;  /* networks and machines that are told or filed already */
+    struct gate *gate;       /* counts what was compared; or NULL */
+    struct bench_part *part; /* this run is one of several; or NULL */
     /* struct bench has it; or NULL */
     enum status (*look)(void *context, const struct bench_look *look);
     void *look_context;
