@@ -45,6 +45,10 @@ for library in openmpi mpich; do
         expect ${library}_trials_of_$ranks 0 '1 passed, 0 failed' \
             $library -n $ranks "$tests" trials_over_mpi
     done
+    for ranks in 2 3 4; do
+        expect ${library}_lessons_of_$ranks 0 '1 passed, 0 failed' \
+            $library -n $ranks "$PRONY_BUILD/tests/test_workers" ranks_of_mpirun_learn_what_one_learns
+    done
     says ${library}_ranks_that_disagree 'ok   test_launcher.ranks_that_disagree_over_mpi' \
         $library -n 2 "$tests" ranks_that_disagree_over_mpi
     says ${library}_names_the_rank_that_hangs 'ok   test_launcher.a_rank_that_hangs_over_mpi' \

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "comm/launcher.h"
 #include "comm_trials.h"
+#include "launched.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -78,30 +79,6 @@ TEST(a_plugin_that_is_not_there_says_what_to_install)
     CHECK_MESSAGE("openmpi-bin libopenmpi-dev");
     CHECK_STATUS(STATUS_UNSUPPORTED, launcher_plugin("/nowhere", "mpich", &plugin));
     CHECK_MESSAGE("mpich libmpich-dev");
-}
-
-/* The world that mpirun started; the plugins lie in the folder above the tests'. MPI can be begun
- * once, so that mpirun.sh names one of the tests below each time. */
-static struct comm *open_launched(void)
-{
-    struct launcher launch;
-    struct comm *comm = NULL;
-    char folder[4096];
-    if (!launcher_found(&launch)) {
-        check_skip("mpirun did not start this test; tests/comm/mpirun.sh does");
-        return NULL;
-    }
-    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 4);
-    if (!CHECK(length > 0))
-        return NULL;
-    folder[length] = 0;
-    memcpy(strrchr(folder, '/'), "/..", sizeof "/..");
-    if (!CHECK_OK(launcher_open(folder, &launch, &comm)))
-        return NULL;
-    CHECK_EQUAL_INT(comm->rank, launch.rank);
-    CHECK_EQUAL_INT(comm->size, launch.size);
-    CHECK_EQUAL_TEXT(comm->transport->name, launch.library);
-    return comm;
 }
 
 TEST(trials_over_mpi)

@@ -1,9 +1,18 @@
-/* random_networks.h: networks that follow from a number, for tests of passes: dense layers, and
- * images with norms, pools and ways around a block. */
+/* random_networks.h: networks that follow from a number, for tests of passes: dense layers, images
+ * with norms, pools and ways around a block, and sequences with recurrent layers and attention. */
 #ifndef PRONY_TESTS_RANDOM_NETWORKS_H
 #define PRONY_TESTS_RANDOM_NETWORKS_H
 
 #include "base/text.h"
+
+#include <stdlib.h>
+
+/* How many a test tries: PRONY_RANDOM_NETWORKS=200 for all (tests/long/splits.sh), else a few. */
+static inline unsigned random_count(unsigned few)
+{
+    const char *asked = getenv("PRONY_RANDOM_NETWORKS");
+    return asked ? (unsigned)atoi(asked) : few;
+}
 
 static inline unsigned random_below(unsigned *seed, unsigned below)
 {
@@ -54,6 +63,41 @@ static inline void random_images(struct text *text, unsigned *seed)
     text_add(text, random_below(seed, 2) ? "max_pool 2\nflatten\n" : "flatten\n");
 }
 
+/* A block of attention over `wide` features of each of `steps` places, with two heads. */
+static inline void random_attention(struct text *text, unsigned *seed, unsigned number,
+                                    unsigned steps, unsigned wide)
+{
+    static const char *const parts[] = {"query", "key", "value"};
+    text_printf(text, "x%u = dense %u\nn%u = layer_norm\n", number, wide, number);
+    for (int i = 0; i < 3; i++)
+        text_printf(text, "dense %u%s < n%u\nreshape %ux2x%u\n%s%u = transpose 2,1,3\n", wide,
+                    i == 1 ? " bias=0" : "", number, steps, wide / 2, parts[i], number);
+    text_printf(text, "matmul transpose=second scale=0.5 < query%u, key%u\nw%u = softmax%s\n",
+                number, number, number, random_below(seed, 2) ? " causal=1" : "");
+    text_printf(text, "matmul < w%u, value%u\ntranspose 2,1,3\nreshape %ux%u\n", number, number,
+                steps, wide);
+    text_printf(text, "m%u = dense %u\nadd < m%u, x%u\n", number, wide, number, number);
+}
+
+/* Layers over sequences: recurrent ones, attention, dense layers at each place. */
+static inline void random_sequences(struct text *text, unsigned *seed)
+{
+    static const char *const recurrent[] = {"lstm", "gru", "rnn"};
+    const unsigned steps = 3 + random_below(seed, 3);
+    text_printf(text, "input %ux%u\n", steps, 2 + random_below(seed, 4));
+    for (unsigned i = 0, n = 1 + random_below(seed, 3); i < n; i++) {
+        const unsigned wide = 2 * (1 + random_below(seed, 4));
+        const unsigned kind = random_below(seed, 5);
+        if (kind < 3)
+            text_printf(text, "%s %u\n", recurrent[kind], wide);
+        else if (kind == 3)
+            random_attention(text, seed, i, steps, wide);
+        else
+            text_printf(text, "dense %u\ntanh\n", wide);
+    }
+    text_add(text, random_below(seed, 2) ? "gru 4 output=last\n" : "flatten\n");
+}
+
 static inline void random_dense(struct text *text, unsigned *seed)
 {
     for (unsigned i = 0, n = random_below(seed, 5); i < n; i++) {
@@ -73,10 +117,11 @@ static inline void random_dense(struct text *text, unsigned *seed)
 static inline void random_network(unsigned number, unsigned *seed, struct text *text)
 {
     *seed = number * 2654435761u + 1;
-    if (random_below(seed, 2))
-        random_images(text, seed);
-    else
-        text_printf(text, "input %u\n", 1 + random_below(seed, 9));
+    switch (random_below(seed, 3)) {
+    case 0: random_images(text, seed); break;
+    case 1: random_sequences(text, seed); break;
+    default: text_printf(text, "input %u\n", 1 + random_below(seed, 9));
+    }
     random_dense(text, seed);
 }
 

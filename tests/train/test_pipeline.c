@@ -1,6 +1,7 @@
 /* test_pipeline.c: a network in stages learns what one worker learns with the same micro-batches,
  * bit for bit. */
 #include "learners.h"
+#include "random_networks.h"
 #include "train/workers/pipeline.h"
 
 enum { STEPS = 50, MICROS = 4, BATCH = 12 };
@@ -186,6 +187,47 @@ TEST(stages_learn_what_one_worker_learns_simd_sgd)
 TEST(stages_learn_what_one_worker_learns_simd_adam)
 {
     check_network("simd", "adam:rate=0.01");
+}
+
+/* So many stages, or as many as there are layers for. */
+static int most_stages(const struct learning *learning, int wanted)
+{
+    for (; wanted > 1; wanted--) {
+        const struct pipeline_options options = {.stages = wanted, .micros = MICROS, .own = -1};
+        struct split_ranks split;
+        if (split_pipeline(learning->program, &learning->whole, &options, &split) != STATUS_OK)
+            continue;
+        split_ranks_free(&split);
+        break;
+    }
+    return wanted;
+}
+
+static void check_random(unsigned number)
+{
+    unsigned seed;
+    struct learning learning;
+    struct text text = {0};
+    char name[40];
+    random_network(number, &seed, &text);
+    snprintf(name, sizeof name, "random %u", number);
+    const struct learner network = {name, text_of(&text), 0};
+    if (learning_open(&learning, &network, number % 3 ? "simd" : "ref",
+                      number % 2 ? "sgd:rate=0.02" : "adam:rate=0.01", 4)) {
+        learning.schedule = random_below(&seed, 2) ? PIPELINE_GPIPE : PIPELINE_1F1B;
+        learning.recompute = random_below(&seed, 2);
+        check_stages(&learning, most_stages(&learning, 2 + (int)random_below(&seed, 4)));
+    } else {
+        printf("    %s:\n%s", name, text_of(&text));
+    }
+    learning_close(&learning);
+    text_free(&text);
+}
+
+TEST(random_networks_agree)
+{
+    for (unsigned n = 0, count = random_count(20); n < count; n++)
+        check_random(n);
 }
 
 CHECK_MAIN

@@ -74,8 +74,7 @@ TEST(zoo_learns_the_same)
 /* PRONY_RANDOM_NETWORKS=2000 looks at more of them. */
 TEST(random_networks_learn_the_same)
 {
-    const char *asked = getenv("PRONY_RANDOM_NETWORKS");
-    int smaller = 0, count = asked ? atoi(asked) : 60;
+    int smaller = 0, count = (int)random_count(60);
     for (int n = 0; n < count; n++) {
         unsigned seed;
         struct text text = {0};

@@ -243,12 +243,11 @@ static void check_random(unsigned number)
     text_free(&text);
 }
 
-/* All of them: PRONY_RANDOM_NETWORKS=200 (tests/long/splits.sh). A norm over two or three features
- * divides by small deviations, and makes rounding ten times as large. */
+/* A norm over two or three features divides by small deviations, and makes rounding ten times as
+ * large. */
 TEST(random_networks_agree)
 {
-    const char *asked = getenv("PRONY_RANDOM_NETWORKS");
-    for (unsigned n = 0, count = asked ? (unsigned)atoi(asked) : 20; n < count; n++)
+    for (unsigned n = 0, count = random_count(20); n < count; n++)
         check_random(n);
 }
 
