@@ -33,7 +33,8 @@ struct traffic;
 struct device_options {
     int threads; /* 0: as many as there are cores */
     enum pool_affinity affinity;
-    enum isa isa;          /* at most this level */
+    enum isa isa;          /* at most this level … */
+    bool isa_only;         /* … and nothing that some CPUs have beyond it (extension.def) */
     int index;             /* which of several GPUs */
     const char *precision; /* of products, as the axis has it; NULL or "": fp32 */
     bool small_pages;      /* a CPU's memory is on pages of 4 KB, not of 2 MB */

@@ -66,7 +66,7 @@ static bool read_row(const struct json *from, struct ceiling_row *out)
     snprintf(out->unit, sizeof out->unit, "%s", json_text(from, "unit_name", ""));
     if (strcmp(json_text(from, "pages", ""), pages_name(PAGES_2M)) == 0)
         out->pages = PAGES_2M;
-    bool of_cpu = isa_parse(json_text(from, "isa", ""), &out->isa) && out->threads > 0;
+    bool of_cpu = isa_parse(json_text(from, "isa", ""), &out->isa, NULL) && out->threads > 0;
     return ceiling_parse(json_text(from, "ceiling", ""), &out->ceiling) &&
            (of_cpu || out->unit[0]) && out->per_s > 0;
 }

@@ -4,6 +4,7 @@
 #include "backend/cpu/team.h"
 #include "base/machine/cpu.h"
 #include "core/cases.h"
+#include "levels.h"
 #include "rig.h"
 
 #include <stdio.h>
@@ -89,7 +90,8 @@ static const struct params *known_of(struct rig *reference, int32_t i,
     return is_known[spoilt][i] ? &known[spoilt][i] : NULL;
 }
 
-static void check_cases(struct rig *rig)
+/* `exact`: those alone that have the same bits everywhere. */
+static void check_cases(struct rig *rig, bool exact)
 {
     struct op_case op_case;
     struct rig oracle;
@@ -97,7 +99,7 @@ static void check_cases(struct rig *rig)
     CHECK(rig_open(&oracle, "ref"));
     for (int32_t i = 0; case_at(i, &op_case); i++) {
         struct params found = {0};
-        if (!check_wants(row_of(&op_case)))
+        if (!check_wants(row_of(&op_case)) || (exact && !case_is_exact(op_case.kind)))
             continue;
         if (!is_supported(rig, &op_case)) {
             refused++;
@@ -120,7 +122,7 @@ static void check_cases(struct rig *rig)
 
 ON_BACKENDS(every_case_agrees_with_f64)
 {
-    check_cases(rig);
+    check_cases(rig, false);
 }
 
 /* Kernels for a lower ISA than this CPU's best. */
@@ -133,8 +135,20 @@ TEST(every_case_agrees_on_avx2)
     if (!cpu_has(&cpu, ISA_AVX2))
         SKIP("this CPU has no avx2");
     if (CHECK_OK(rig.backend->open(&options, &rig.device)))
-        check_cases(&rig);
+        check_cases(&rig, false);
     rig_close(&rig);
+}
+
+/* … and for a level without its extensions, which are for numbers of 8 bits here. */
+TEST(every_case_of_8_bits_agrees_at_every_level)
+{
+    struct rig levels[LEVELS_MOST];
+    const int count = levels_open(levels, (struct device_options){.threads = 3});
+    if (!count)
+        SKIP("this CPU has no vectors");
+    for (int level = 0; level < count; level++)
+        check_cases(&levels[level], true);
+    levels_close(levels, count);
 }
 
 /* Every kernel's division of work: threads for what is worth none. */
@@ -152,7 +166,7 @@ TEST(every_case_agrees_in_threads)
     options.isa = cpu.isa;
     team_worth = (struct team_worth){.flop = 1, .bytes = 1};
     if (CHECK_OK(rig.backend->open(&options, &rig.device)))
-        check_cases(&rig);
+        check_cases(&rig, false);
     rig_close(&rig);
     team_worth = usual;
 }

@@ -4,6 +4,7 @@
 #include "compiled.h"
 #include "core/cases.h"
 #include "core/pass/fuse.h"
+#include "levels.h"
 
 static const char *const precisions[] = {"tf32", "bf16", "fp16"};
 enum { PRECISIONS = sizeof precisions / sizeof *precisions };
@@ -107,18 +108,13 @@ static struct params known_of(struct rig *reference, const struct op_case *op_ca
 
 /* bf16 on a CPU is defined, not only bounded: whatever the instructions are, results differ from
  * the reference's in bf16 by no more than sums of fp32 do. */
-static void check_definition(enum isa isa)
+static void check_definition(struct rig *low, struct rig *reference)
 {
-    struct rig low = {.backend = &backend_simd}, reference = {.backend = &backend_ref};
-    struct device_options options = {.threads = 3, .isa = isa, .precision = "bf16"};
     struct op_case op_case;
     int ran = 0;
-    if (!CHECK_OK(low.backend->open(&options, &low.device)) ||
-        !CHECK_OK(reference.backend->open(&options, &reference.device)))
-        return;
     for (int32_t i = 0; case_at(i, &op_case); i++) {
-        struct params found = known_of(&low, &op_case);
-        struct params expected = found.count ? known_of(&reference, &op_case) : found;
+        struct params found = known_of(low, &op_case);
+        struct params expected = found.count ? known_of(reference, &op_case) : found;
         double error;
         if (found.count && expected.count &&
             !CHECK_OK(case_compare(&op_case, &found, &expected, 2 * case_tolerance(NULL), &error)))
@@ -129,17 +125,18 @@ static void check_definition(enum isa isa)
             params_free(&expected);
     }
     CHECK(ran > 100);
-    rig_close(&low);
-    rig_close(&reference);
 }
 
-TEST(bf16_of_every_isa_is_the_references)
+TEST(bf16_of_every_level_is_the_references)
 {
-    struct cpu cpu;
-    cpu_detect(&cpu);
-    for (int isa = ISA_SCALAR + 1; isa < ISA_COUNT; isa++)
-        if (cpu_has(&cpu, (enum isa)isa))
-            check_definition((enum isa)isa);
+    const struct device_options options = {.threads = 3, .precision = "bf16"};
+    struct rig levels[LEVELS_MOST], reference = {.backend = &backend_ref};
+    const int count = levels_open(levels, options);
+    if (CHECK_OK(reference.backend->open(&options, &reference.device)))
+        for (int level = 0; level < count; level++)
+            check_definition(&levels[level], &reference);
+    levels_close(levels, count);
+    rig_close(&reference);
 }
 
 /* Networks whose layers are kept in 16 bits from end to end, and ones that change to and fro;

@@ -53,10 +53,16 @@ TEST(names_levels)
 {
     for (enum isa isa = ISA_SCALAR; isa <= ISA_AVX512; isa++) {
         enum isa again;
-        CHECK(isa_parse(isa_name(isa), &again) && again == isa);
+        CHECK(isa_parse(isa_name(isa), &again, NULL) && again == isa);
     }
     enum isa isa = ISA_AVX2;
-    CHECK(!isa_parse("AVX2", &isa) && !isa_parse("", &isa) && isa == ISA_AVX2);
+    CHECK(!isa_parse("AVX2", &isa, NULL) && !isa_parse("", &isa, NULL) && isa == ISA_AVX2);
+    bool only = false;
+    CHECK(isa_parse("avx512-only", &isa, &only) && isa == ISA_AVX512 && only);
+    CHECK(isa_parse(isa_name_only(ISA_AVX2), &isa, &only) && isa == ISA_AVX2 && only);
+    CHECK(isa_parse("avx512", &isa, &only) && isa == ISA_AVX512 && !only);
+    CHECK(!isa_parse("avx512-only", &isa, NULL) && !isa_parse("neon-only", &isa, &only));
+    CHECK_EQUAL_TEXT(isa_name_only(ISA_NEON), "neon");
 }
 
 TEST(lists_each_usable_cpu_once)

@@ -18,6 +18,9 @@ enum status cpu_open(const struct backend *backend, const struct device_options 
     device->kernels.precision = precision;
     cpu_detect(&device->cpu);
     device->isa = cpu_isa(&device->cpu, options->isa);
+    device->isa_only = options->isa_only;
+    if (device->isa_only)
+        device->cpu.extensions = 0;
     kernels_add(&device->kernels, &exchange_kernels);
     device->small_pages = options->small_pages || !mem_has_huge_pages();
     int threads = options->threads ? options->threads : device->cpu.cores;
@@ -51,7 +54,8 @@ void *cpu_memory(const struct device *device, uint64_t bytes)
 void cpu_describe(const struct device *device, struct device_info *out)
 {
     *out = (struct device_info){.threads = pool_threads(device->pool),
-                                .isa = isa_name(device->isa),
+                                .isa = device->isa_only ? isa_name_only(device->isa)
+                                                        : isa_name(device->isa),
                                 .pages = device->small_pages ? "4k" : "2m"};
     snprintf(out->name, sizeof out->name, "%s", device->cpu.model);
 }

@@ -10,6 +10,7 @@ struct device {
     const struct backend *backend;
     struct cpu cpu;
     enum isa isa;
+    bool isa_only;
     struct pool *pool;
     bool small_pages; /* all its memory is on those of 4 KB */
     struct kernel_table kernels;

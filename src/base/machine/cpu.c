@@ -24,16 +24,30 @@ static const char *const isa_names[] = {
 #undef ISA_ROW
 };
 
+/* Of the levels that an extension goes beyond; of the others it is the level's own. */
+static const char *const only_names[ISA_COUNT] = {
+    [ISA_AVX2] = "avx2-only",
+    [ISA_AVX512] = "avx512-only",
+};
+
 const char *isa_name(enum isa isa)
 {
     return isa_names[isa];
 }
 
-bool isa_parse(const char *name, enum isa *out)
+const char *isa_name_only(enum isa isa)
+{
+    return only_names[isa] ? only_names[isa] : isa_names[isa];
+}
+
+bool isa_parse(const char *name, enum isa *out, bool *only)
 {
     for (int i = 0; i < ISA_COUNT; i++) {
-        if (text_equal(name, isa_names[i])) {
+        bool is_only = only && only_names[i] && text_equal(name, only_names[i]);
+        if (is_only || text_equal(name, isa_names[i])) {
             *out = (enum isa)i;
+            if (only)
+                *only = is_only;
             return true;
         }
     }

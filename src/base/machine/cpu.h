@@ -71,6 +71,9 @@ int cpu_l3(int cpu);
 
 const char *extension_words(enum extension extension); /* "AVX-512 VNNI" */
 const char *isa_name(enum isa isa);
-bool isa_parse(const char *name, enum isa *out);
+const char *isa_name_only(enum isa isa); /* "avx512-only" */
+/* A level by its name. "LEVEL-only" is the level without what some CPUs have beyond it
+ * (extension.def): `only`, where that may be asked for; else NULL. */
+bool isa_parse(const char *name, enum isa *out, bool *only);
 
 #endif

@@ -128,7 +128,7 @@ static enum status choose_contenders(struct kernels *kernels, const struct kerne
                 struct contender *contender = &kernels->contenders[kernels->count++];
                 contender->backend = backends[b];
                 contender->device.threads = (int)strtol(threads.values[t], NULL, 10);
-                isa_parse(isas.values[i], &contender->device.isa);
+                isa_parse(isas.values[i], &contender->device.isa, &contender->device.isa_only);
             }
     return registry_find(registry, "ref", &kernels->reference);
 }

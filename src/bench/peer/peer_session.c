@@ -69,7 +69,7 @@ static enum status read_options(const struct peer_session *session, const struct
         .fusion = strcmp(json_text(asked, "fusion", ""), "off") != 0,
         .recompute = strcmp(json_text(asked, "recompute", ""), "on") == 0,
         .answering = scenario_answering(json_text(request, "scenario", "iterate"))};
-    if (isa[0] && !isa_parse(isa, &out->device.isa))
+    if (isa[0] && !isa_parse(isa, &out->device.isa, &out->device.isa_only))
         FAIL(STATUS_UNSUPPORTED, "there is no isa \"%s\"", isa);
     TRY(!backend[0] || strcmp(backend, "default") == 0
             ? registry_first(session->registry, unit[0] ? unit : NULL, &out->backend)

@@ -215,7 +215,7 @@ enum status entry_device(const struct bench *bench, const struct point *point,
         FAIL(STATUS_UNSUPPORTED, "the backend %s computes on %s, not on %s", point->backend,
              (*backend)->unit, point->unit);
     if (point->isa[0])
-        isa_parse(point->isa, &device->isa);
+        isa_parse(point->isa, &device->isa, &device->isa_only);
     if (point_is(point, CHOICE_affinity_compact))
         device->affinity = POOL_COMPACT;
     else if (point_is(point, CHOICE_affinity_spread))

@@ -128,9 +128,10 @@ static enum status profile(const struct cli *cli, struct profile_flags *flags)
 
     if (phase == CHOICE_COUNT)
         FAIL(STATUS_INPUT, "--phase: found \"%s\", expected training or inference", flags->phase);
-    if (flags->isa && !isa_parse(flags->isa, &options.network.device.isa))
-        FAIL(STATUS_INPUT, "--isa: found \"%s\", expected scalar, neon, avx2 or avx512",
-             flags->isa);
+    if (flags->isa)
+        TRY(axis_check(&axes[AXIS_isa], flags->isa));
+    if (flags->isa)
+        isa_parse(flags->isa, &options.network.device.isa, &options.network.device.isa_only);
     if (flags->precision)
         TRY(axis_check(&axes[AXIS_precision], flags->precision));
     TRY(cli_unit(cli, flags->unit, &flags->backend));
@@ -247,7 +248,7 @@ static const struct arg rows[] = {
     {CLI_UNIT(struct profile_flags)},
     {AT(precision), "P", "type of products: fp32, tf32, bf16 … (fp32)"},
     {AT(threads), "N", "(1)", ARG_FROM(1, POOL_MOST), "1"},
-    {AT(isa), "ISA", "scalar, neon, avx2 or avx512 (the best there is)"},
+    {AT(isa), "ISA", "scalar, neon, avx2, avx512, avx2-only or avx512-only (the best there is)"},
     {ARG_NAMED("no-fusion", struct profile_flags, no_fusion), NULL,
      "the ops before they are merged"},
     {AT(seconds), "S", "for timing the step (2); a COMMAND is stopped then", ARG_FROM(0.01, 86400),

@@ -7,7 +7,7 @@ const ORDERS: Record<string, string[]> = {
   phase: ["training", "inference"],
   precision: ["fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "int4"],
   unit: ["cpu", "gpu"],
-  isa: ["scalar", "neon", "avx2", "avx512"],
+  isa: ["scalar", "neon", "avx2-only", "avx2", "avx512-only", "avx512"],
   pages: ["4k", "2m"],
   data: ["synthetic", "real/gpu", "real/dram", "real/cache", "real/nvme", "real/ssd", "real/disk"],
 };
