@@ -153,7 +153,7 @@ static enum status open_network(struct prony *network, const struct prony_option
         .recompute = options->recompute,
     };
     TRY(check_options(options));
-    if (text_equal(options->precision, "int8") && !network->network->quantised)
+    if (text_equal(options->precision, "int8") && !network_integers(network->network))
         FAIL(STATUS_INPUT,
              "%s: found precision int8, expected a network in 8 bits: prony quantise makes one",
              network->network->name);

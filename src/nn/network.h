@@ -139,7 +139,9 @@ struct network {
     struct network *settled; /* the same for inference alone with the weights that came with it:
                                 fewer layers, as normalisations are folded; NULL: nothing is */
     struct recipe recipe;    /* feed_forward when the text names none */
-    struct quantisation *quantised; /* it predicts in 8 bits, as this says; NULL: in reals */
+    struct quantisation *quantised;    /* it predicts in 8 bits, as this says; NULL: in reals; of an
+                                          ONNX file of 8 bits its settled form does */
+    const struct quantisation *rounds; /* of such a settled form: which layers stay in fp32 */
     struct {
         int32_t input, loss, optimiser, schedule, recipe;
     } said_on;          /* the line of each in the text; 0: it does not say it */
@@ -179,6 +181,8 @@ void network_free(struct network *network);
 /* For inference alone with the weights that came with it: its settled form where it has one, which
  * takes its place. */
 void network_settle(struct network **network);
+/* How it, or its settled form, predicts in 8 bits; NULL: it does not. */
+const struct quantisation *network_integers(const struct network *network);
 
 enum phase { PHASE_INFERENCE, PHASE_TRAINING };
 

@@ -509,6 +509,12 @@ void network_free(struct network *network)
     mem_free(network);
 }
 
+const struct quantisation *network_integers(const struct network *network)
+{
+    const struct network *settled = network->settled ? network->settled : network;
+    return network->quantised ? network->quantised : settled->quantised;
+}
+
 void network_settle(struct network **network)
 {
     struct network *settled = (*network)->settled;

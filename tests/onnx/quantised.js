@@ -1,7 +1,7 @@
 // node quantised.js PRONY FOLDER [FILE.safetensors FILE.onnx DATA.csv]… (DATA without a heading): operators of 8 bits, ten of each
 // kind with random shapes and scales, by prony and by ONNX Runtime; and networks in 8 bits that prony
-// exported. Levels may differ by one step: ONNX Runtime requantises sums in integers, prony rounds the same
-// sum in fp32, so that one that lies half-way between two levels may go either way. A line for each.
+// exported. Nodes with weights of int8 are computed in integers. Levels may differ by one step: a sum that lies
+// half-way between two levels goes up in our integers, to the even one in ONNX. A line for each.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -74,7 +74,7 @@ const kinds = {
   },
   QuantizeAndDequantizeConv() { // QDQ: ONNX Runtime makes one integer operator of it
     const made = convolution();
-    return { sample: made.sample, input: FLOAT, output: FLOAT, step: made.scales[2],
+    return { sample: made.sample, input: FLOAT, output: FLOAT, step: made.scales[2], integers: true,
       nodes: [node('QuantizeLinear', ['x', 'xs', 'xz'], ['q']), node('DequantizeLinear', ['q', 'xs', 'xz'], ['d']),
         node('DequantizeLinear', ['w', 'ws', 'wz'], ['r'], { axis: 0 }),
         node('Conv', ['d', 'r'], ['c'], made.attributes),
@@ -83,7 +83,7 @@ const kinds = {
   },
   QLinearConv() {
     const made = convolution();
-    return { sample: made.sample, input: UINT8, output: UINT8,
+    return { sample: made.sample, input: UINT8, output: UINT8, integers: true,
       nodes: [node('QLinearConv', ['x', 'xs', 'xz', 'w', 'ws', 'wz', 'ys', 'yz', 'b'], ['y'], made.attributes)],
       tensors: [...made.tensors, tensor('b', INT32, [made.channels],
         Array.from({ length: made.channels }, () => below(4001) - 2000))] };
@@ -105,7 +105,7 @@ const kinds = {
   },
   MatMulInteger() {
     const rows = 1 + below(4), inner = 1 + below(64), columns = 1 + below(16);
-    return { sample: [rows, inner], input: UINT8, output: INT32,
+    return { sample: [rows, inner], input: UINT8, output: INT32, integers: true,
       nodes: [node('MatMulInteger', ['x', 'w', 'xz', 'wz'], ['y'])],
       tensors: [tensor('xz', UINT8, [], [zeroOf(UINT8)]), tensor('wz', INT8, [], [0]),
         tensor('w', INT8, [inner, columns], levels(INT8, inner * columns))] };
@@ -164,6 +164,10 @@ async function compareNode(prony, folder, kind) {
   const rank = made.output === INT32 || made.output === UINT8 || made.sample.length > 1 ? made.sample.length : 1;
   const shape = [first, ...Array.from({ length: rank }, (_, i) => `d${i}`)];
   fs.writeFileSync(file, model(made.nodes, made.tensors, info('x', made.input, [first, ...made.sample]), info('y', made.output, shape)));
+  if (made.integers) {
+    const said = execFileSync(prony, ['explain', file], { stdio: ['ignore', 'pipe', 'ignore'] }).toString();
+    if (!said.includes('1 of 1 layers of products')) throw new Error(`it is not computed in integers:\n${said}`);
+  }
   const session = await ort.InferenceSession.create(file, { logSeverityLevel: 4 });
   const one = () => (made.input === FLOAT ? Math.fround(8 * random() - 4) : levels(made.input, 1)[0]);
   const rows = Array.from({ length: ROWS }, () => Array.from({ length: count(made.sample) }, one));

@@ -27,6 +27,12 @@ for made in 'image --ranges mse' 'image --plain' 'row --ranges minmax'; do
     # shellcheck disable=SC2086
     "$prony" quantise "${made%% *}.safetensors" digits ${made#* } --out "$file.safetensors" >/dev/null 2>&1
     expect "${file}_is_exported" 0 "written to" "$prony" export "$file.safetensors" --out "$file.onnx"
+    expect "${file}_is_in_integers" 0 "products" "$prony" explain "$file.onnx"
+    "$prony" predict "$file.safetensors" "$root/datasets/digits.csv" --out before.csv >/dev/null 2>&1
+    "$prony" predict "$file.onnx" "$root/datasets/digits.csv" --out behind.csv >/dev/null 2>&1
+    changed=$(paste -d, before.csv behind.csv | awk -F, 'NR > 1 && $1 != $(NF / 2 + 1)' | wc -l)
+    [ "$changed" -le 18 ] # of powers of two, many sums lie half-way between two levels
+    report "${file}_answers_as_before" $? "$changed answers of 1,797 changed"
     set -- "$@" "$file.safetensors" "$file.onnx" "$root/datasets/digits.csv"
 done
 

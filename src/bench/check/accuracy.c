@@ -100,7 +100,8 @@ static enum status open_forms(struct forms *forms)
 {
     struct prony *first = NULL;
     TRY(open_form(forms->point, NULL, &first));
-    if (first->network->quantised)
+    if (first->network->quantised ||
+        (point_is(forms->point, CHOICE_precision_int8) && network_integers(first->network)))
         forms->small = first;
     else
         forms->real = first;

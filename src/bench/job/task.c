@@ -175,7 +175,8 @@ static enum status task_define(struct task *task, const struct task_options *opt
     TRY(task_rounding(task, options->precision));
     TRY(network_open(options->model, &task->network));
     TRY(task_check_int8(task, int8));
-    if (task->phase == PHASE_INFERENCE)
+    /* a file of 8 bits has two forms: in integers, and in fp32 between roundings */
+    if (task->phase == PHASE_INFERENCE && (int8 || !network_integers(task->network)))
         network_settle(&task->network);
     task->optimiser = task->network->optimiser;
     const char *optimiser = task_optimiser(task->network, options->optimiser);

@@ -140,7 +140,8 @@ static enum status compile(struct explained *explained, const struct explain_fla
     if (flags->loss)
         TRY(loss_read(flags->loss, &options.loss));
     TRY(network_open(flags->network, &explained->network));
-    if (flags->precision && !strcmp(flags->precision, "int8") && !explained->network->quantised)
+    if (flags->precision && !strcmp(flags->precision, "int8") &&
+        !network_integers(explained->network))
         FAIL(STATUS_INPUT, "--precision int8: expected a file that prony quantise wrote, found %s",
              flags->network);
     if (options.use == USE_INFERENCE)

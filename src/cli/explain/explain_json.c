@@ -1,6 +1,7 @@
 /* explain_json.c: programs as a record of kind "network": one line that holds all of it. Its keys
  * are described in docs/explain.md. */
 #include "cli/explain/explained.h"
+#include "core/pass/quantise.h"
 #include "record/record.h"
 
 #include <inttypes.h>
@@ -135,6 +136,22 @@ static void write_tensors(struct json_writer *json, const struct program *progra
     json_end(json);
 }
 
+/* Layers of a file of 8 bits that are computed in fp32, and why. */
+static void write_kept(struct json_writer *json, const struct quantisation *how)
+{
+    if (!how)
+        return;
+    json_key(json, "in_fp32");
+    json_array(json);
+    for (int32_t i = 0; i < how->keep_count; i++) {
+        json_object(json);
+        json_put_text(json, "layer", how->keep[i]);
+        json_put_text(json, "why", how->why[i]);
+        json_end(json);
+    }
+    json_end(json);
+}
+
 void explained_begin_json(const struct explained *explained, struct json_writer *json,
                           struct text *out)
 {
@@ -152,6 +169,7 @@ void explained_begin_json(const struct explained *explained, struct json_writer 
         json_put_text(json, "on_paper", explained->absent);
     if (explained->network->rounded)
         json_put_text(json, "rounded", explained->network->rounded);
+    write_kept(json, explained->network->rounds);
     add_hash(json, "program", recipe_hash(&explained->step));
     json_put_uint(json, "parameters", params_count(&explained->params));
     json_put_uint(json, "layers", (uint64_t)params_layers(&explained->params));

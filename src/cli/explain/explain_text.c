@@ -5,6 +5,7 @@
 #include "cli/table/show_figure.h"
 #include "cli/table/show_table.h"
 #include "cli/table/wrap.h"
+#include "core/pass/quantise.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -290,6 +291,28 @@ static void print_costs(const struct explained *explained, struct text *out)
                  wrap_screen());
 }
 
+/* Of a file of 8 bits: which of its products are in integers, and why others are not. */
+static void print_integers(const struct explained *explained, struct text *out)
+{
+    const struct quantisation *how = explained->network->rounds;
+    const struct program *program = explained->program;
+    int32_t count = 0;
+    struct text line = {0};
+    if (!how)
+        return;
+    for (int32_t o = 0; o < program->op_count; o++)
+        count += program->ops[o].kind == OP_dense_int8 || program->ops[o].kind == OP_conv_int8;
+    text_printf(&line, "in integers, on the file's own scales: %d of %d layers of products", count,
+                count + how->keep_count);
+    print_sentence(out, "", text_of(&line));
+    text_free(&line);
+    for (int32_t i = 0; i < how->keep_count; i++) {
+        text_printf(&line, "%s: ", how->keep[i]);
+        print_sentence(out, text_of(&line), how->why[i]);
+        text_free(&line);
+    }
+}
+
 void explained_text(const struct explained *explained, struct text *out)
 {
     const struct program *program = explained->program;
@@ -303,6 +326,7 @@ void explained_text(const struct explained *explained, struct text *out)
     text_free(&title);
     if (explained->network->rounded)
         print_sentence(out, "", explained->network->rounded);
+    print_integers(explained, out);
     text_add_char(out, '\n');
     print_ops(explained, out);
     print_totals(explained, out);

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "core/ops.h"
-#include "core/pass/quantise_inside.h"
+#include "core/pass/quantise/quantise_inside.h"
 #include "core/requantise.h"
 
 #include <math.h>
@@ -25,11 +25,19 @@ static struct form *form_of(const struct walk *walk, int32_t tensor)
 bool walk_has_range(const struct walk *walk, int32_t tensor)
 {
     int32_t root = root_of(walk, tensor);
+    struct scale scale;
+    if (walk->how->given)
+        return walk->forms[root].u8 >= 0 || given_scale(walk, tensor, &scale);
     return root < walk->how->count && range_is_known(&walk->how->ranges[root]);
 }
 
 struct scale walk_scale(const struct walk *walk, int32_t tensor)
 {
+    struct scale scale = {0};
+    if (walk->how->given) {
+        given_scale(walk, tensor, &scale);
+        return scale;
+    }
     return scale_of(&walk->how->ranges[root_of(walk, tensor)], walk->how->plain);
 }
 
@@ -91,6 +99,9 @@ static bool takes_u8(enum op_kind kind)
 bool walk_wants(const struct walk *walk, int32_t tensor)
 {
     const struct program *from = walk->from;
+    struct scale scale;
+    if (walk->how->given)
+        return given_scale(walk, tensor, &scale);
     for (int32_t o = 0; o < from->op_count; o++)
         for (int32_t i = 0; i < from->ops[o].inputs; i++) {
             int32_t read = op_input(from, &from->ops[o], i);
@@ -107,7 +118,14 @@ static int32_t in_shape(struct walk *walk, int32_t made, int32_t tensor)
     const struct shape *shape = &walk->from->tensors[tensor].shape;
     if (shape_equal(draft_shape(&walk->draft, made), shape))
         return made;
-    return draft_view(&walk->draft, made, *shape);
+    const int32_t view = draft_view(&walk->draft, made, *shape);
+    if (view >= 0) { /* programs are asked for their output by its name */
+        struct tensor *named = &walk->draft.program->tensors[view];
+        named->name = arena_text(&walk->draft.program->arena, walk->from->tensors[tensor].name);
+        if (!named->name)
+            draft_fail(&walk->draft, STATUS_MEMORY, "out of memory");
+    }
+    return view;
 }
 
 /* A tensor like the old one, of another type. */
@@ -171,7 +189,9 @@ int32_t walk_table(struct walk *walk, const struct op *at, const struct op *func
     snprintf(name, sizeof name, "table%d", walk->draft.next_id);
     int32_t tensor = walk_keep(walk, at->layer, name, DTYPE_U8, SHAPE(256));
     uint8_t *table = walk_values(walk, tensor);
-    if (table)
+    if (table && walk->how->given)
+        given_table(table, function, from, to);
+    else if (table)
         table_fill(table, function, from, to);
     return tensor;
 }
@@ -186,8 +206,8 @@ int32_t walk_real(struct walk *walk, int32_t tensor)
     if (form->real < 0) {
         form->real = like(walk, root, old->role, old->dtype);
         if (form->u8 >= 0) {
-            struct op *op =
-                draft_op(&walk->draft, OP_dequantise, IN(form->u8, -1), OUT(form->real));
+            int32_t in = in_shape(walk, form->u8, root);
+            struct op *op = draft_op(&walk->draft, OP_dequantise, IN(in, -1), OUT(form->real));
             op->attr.dequantise.scale = form->scale.scale;
             op->attr.dequantise.zero = form->scale.zero;
         }
@@ -258,8 +278,9 @@ static bool take_add(struct walk *walk, const struct op *op)
     int32_t y = op_output(walk->from, op, 0), next = walk_function(walk, y);
     const struct op *function = next >= 0 ? &walk->from->ops[next] : NULL;
     int32_t times_a, times_b, shift;
-    if ((!is_u8(walk, a) && !is_u8(walk, b)) || !walk_has_range(walk, a) ||
-        !walk_has_range(walk, b) || role_is_kept(walk->from->tensors[root_of(walk, a)].role) ||
+    bool any = is_u8(walk, a) || is_u8(walk, b), both = is_u8(walk, a) && is_u8(walk, b);
+    if (!(walk->how->given ? both : any) || !walk_has_range(walk, a) || !walk_has_range(walk, b) ||
+        role_is_kept(walk->from->tensors[root_of(walk, a)].role) ||
         role_is_kept(walk->from->tensors[root_of(walk, b)].role))
         return false;
     if (function && function_bounds(function))
@@ -294,6 +315,8 @@ static bool take_pool(struct walk *walk, const struct op *op)
     int32_t x = op_input(walk->from, op, 0), y = op_output(walk->from, op, 0);
     bool max = op->kind == OP_max_pool;
     if (!is_u8(walk, x) || (max && op_operand(walk->from, op, AT_max_pool_places) >= 0))
+        return false;
+    if (walk->how->given && !given_pool(walk, op))
         return false;
     struct scale scale = form_of(walk, x)->scale;
     int32_t in = walk_u8(walk, x), out = walk_write(walk, y, scale);
@@ -349,6 +372,8 @@ static bool take_op(struct walk *walk, int32_t o)
     case OP_max_pool:
     case OP_average_pool: return take_pool(walk, op);
     case OP_concat: return take_concat(walk, op);
+    case OP_quantise:
+    case OP_dequantise: return walk->how->given && given_conversion(walk, op);
     default: return false;
     }
 }
@@ -362,7 +387,7 @@ static enum status survey(struct walk *walk, struct arena *arena)
     NEED(walk->only_reader = arena_array(arena, tensors, sizeof *walk->only_reader));
     NEED(walk->gone = arena_array(arena, (size_t)from->op_count + 1, sizeof *walk->gone));
     for (int32_t t = 0; t < from->tensor_count; t++) {
-        walk->forms[t] = (struct form){.real = -1, .u8 = -1};
+        walk->forms[t] = (struct form){.real = -1, .u8 = -1, .rounded = -1};
         walk->only_reader[t] = -1;
     }
     for (int32_t o = 0; o < from->op_count; o++)
@@ -399,8 +424,10 @@ static enum status walk_program(struct walk *walk, struct quantised *map, struct
             continue;
         draft->layer = from->ops[o].layer;
         draft_part(draft, from->ops[o].part);
-        if (!take_op(walk, o))
-            copy_op(walk, &from->ops[o]);
+        if (take_op(walk, o))
+            continue;
+        given_other(walk, &from->ops[o]);
+        copy_op(walk, &from->ops[o]);
     }
     if (map)
         fill_map(walk, map);
@@ -420,6 +447,28 @@ enum status quantise(const struct program *program, struct quantisation *how,
     if (status == STATUS_OK && source)
         params->filled = params->count;
     return status;
+}
+
+enum status quantise_given(const struct program *program, const struct params *values,
+                           struct arena *arena, struct quantisation *how, struct params *params,
+                           struct program **out)
+{
+    const struct quantise_source source = {.params = values};
+    size_t most = (size_t)program->op_count + 1;
+    *how = (struct quantisation){.given = true, .weight_bits = 8};
+    NEED(how->keep = arena_array(arena, most, sizeof *how->keep));
+    NEED(how->why = arena_array(arena, most, sizeof *how->why));
+    TRY(quantise(program, how, &source, params, NULL, out));
+    for (int32_t i = 0; i < how->keep_count; i++) { /* names are the program's */
+        const char *name = arena_text(arena, how->keep[i]);
+        if (!name) {
+            program_free(*out);
+            *out = NULL;
+            NEED(NULL);
+        }
+        how->keep[i] = name;
+    }
+    return STATUS_OK;
 }
 
 enum status quantise_expose(const struct program *program, struct program **out)

@@ -15,6 +15,10 @@ struct quantisation {
     struct range *ranges; /* [count]: of each tensor of the fp32 program; of a view, its root's */
     int32_t keep_count;
     const char **keep; /* layers that stay in fp32 */
+    /* Scales are those of the program's own quantise and dequantise ops, as of a file that came in
+     * 8 bits: there are no ranges, and `why` says of each layer that is kept why it is. */
+    bool given;
+    const char **why;
 };
 
 /* Where values come from. */
@@ -39,6 +43,12 @@ struct quantised {
 enum status quantise(const struct program *program, struct quantisation *how,
                      const struct quantise_source *source, struct params *params,
                      struct quantised *map, struct program **out);
+
+/* The same of a program that rounds to 8 bits by itself (`given`): finds which of its layers have a
+ * form in integers with these values of its parameters, and fills `how`, from the arena. */
+enum status quantise_given(const struct program *program, const struct params *values,
+                           struct arena *arena, struct quantisation *how, struct params *params,
+                           struct program **out);
 
 /* Do parameters from a file keep to the definition? Kernels rely on it. The path is for messages.
  */

@@ -1,6 +1,7 @@
 /* onnx_import.c: from the bytes of a file to a network. See importer.h. */
 #include "nn/formats/onnx.h"
 #include "nn/formats/onnx/importer.h"
+#include "nn/formats/onnx/integers.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -410,7 +411,7 @@ static enum status import(struct import *in, const char *name, struct network **
     return STATUS_OK;
 }
 
-/* Reads the file again for inference alone, where that makes fewer layers of it. */
+/* Reads the file again for inference alone, where that makes fewer layers of it, or integers. */
 static enum status import_settled(const struct import *model, const char *name, int32_t batch,
                                   struct network **network)
 {
@@ -420,6 +421,8 @@ static enum status import_settled(const struct import *model, const char *name, 
     enum status status = import(&in, name, &(*network)->settled, NULL);
     arena_free(&in.arena);
     arena_free(&in.weights);
+    if (status == STATUS_OK && integers_wanted(*network))
+        status = integers_settle((*network)->settled);
     if (status != STATUS_OK) {
         network_free(*network);
         *network = NULL;
@@ -443,7 +446,7 @@ static enum status import_any(const struct import *model, const char *name, stru
         enum status status = import(&in, name, out, batch);
         arena_free(&in.arena);
         arena_free(&in.weights);
-        if (status == STATUS_OK && in.foldable)
+        if (status == STATUS_OK && (in.foldable || integers_wanted(*out)))
             return import_settled(model, name, in.batch, out);
         if (status != STATUS_INPUT && status != STATUS_UNSUPPORTED)
             return status;

@@ -130,6 +130,28 @@ static enum status put(struct import *in, const char *kind, const struct value *
     return node_combine(in, kind, x, &other, x);
 }
 
+/* Whole numbers of 8 bits times one scale, as an input of that type: to round them to just these
+ * changes nothing, and says that they are in 8 bits. */
+static enum status round_again(struct import *in, const struct value *reals)
+{
+    const struct value *zeros = graph_input(in, ZERO), *scales = graph_input(in, SCALE);
+    const struct constant *type = zeros ? zeros->constant : NULL;
+    const char *layer;
+    struct line *line;
+    double scale, zero;
+    int64_t low, high;
+    if (!scales || !type || (type->type != ELEMENT_UINT8 && type->type != ELEMENT_INT8))
+        return compose_give(in, reals);
+    TRY(graph_number(in, SCALE, 1, &scale));
+    TRY(graph_number(in, ZERO, 0, &zero));
+    TRY(check_scale(in, scale));
+    TRY(find_levels(in, type, &low, &high));
+    TRY(line_of_value(in, reals, &layer));
+    TRY(line_add(in, "quantise", layer, &line, "%.9g low=%lld high=%lld", scale,
+                 (long long)low - (long long)zero, (long long)high - (long long)zero));
+    return line_gives_like(in, line->name, reals);
+}
+
 static enum status write_any(struct import *in, const struct value *x)
 {
     struct value levels = *x;
@@ -147,7 +169,7 @@ static enum status write_any(struct import *in, const struct value *x)
         TRY(graph_number(in, SCALE, 1, &number));
         TRY(compose_affine(in, &levels, number, 0));
     }
-    return compose_give(in, &levels);
+    return is_one(zeros) && is_one(scale) ? round_again(in, &levels) : compose_give(in, &levels);
 }
 
 enum status node_dequantise(struct import *in)

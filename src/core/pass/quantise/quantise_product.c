@@ -3,7 +3,7 @@
  * A batch norm is folded into the weights. A relu or bound is the least and the largest level, any
  * other function a table. A product that nothing takes in 8 bits gives its sums, which become reals
  * by the scale of each channel. */
-#include "core/pass/quantise_inside.h"
+#include "core/pass/quantise/quantise_inside.h"
 #include "core/requantise.h"
 
 #include <math.h>
@@ -53,6 +53,18 @@ struct channel {
     double factor, bias, most; /* most: the largest weight, with the factor */
 };
 
+/* Where the weights of a channel are; `norm`: what a batch norm multiplies them with. */
+static struct channel_weights weights_of(const struct walk *walk, const struct product *product,
+                                         int64_t o, double norm)
+{
+    const bool dense = product->op->kind == OP_dense;
+    return (struct channel_weights){.values =
+                                        values_of(walk, product->w) + weight_at(product, o, 0),
+                                    .count = product->terms,
+                                    .stride = dense ? product->out : 1,
+                                    .factor = norm};
+}
+
 static struct channel channel_of(const struct walk *walk, const struct product *product, int64_t o)
 {
     const float *w = values_of(walk, product->w), *b = values_of(walk, product->b);
@@ -86,6 +98,26 @@ static void find_steps(const struct walk *walk, const struct product *product, d
     }
     for (int64_t o = 0; how->plain && o < product->out; o++)
         steps[o] = most;
+}
+
+/* Likewise on the grid that the file's weights have. What cannot be done is why the layer stays in
+ * fp32; NULL: it does not. */
+static const char *find_given(const struct walk *walk, const struct product *product, double *steps)
+{
+    const bool sums = !product->function && !walk_wants(walk, product->y);
+    const struct scale x = walk->forms[program_root(walk->from, product->x)].scale;
+    const struct scale y = walk_scale(walk, product->y);
+    int32_t multiplier, shift;
+    for (int64_t o = 0; o < product->out; o++) {
+        const struct channel channel = channel_of(walk, product, o);
+        const struct channel_weights w = weights_of(walk, product, o, channel.factor);
+        if (!given_step(&w, channel.bias, (double)x.scale, &steps[o]))
+            return "the weights of a channel are no -127 to 127 steps of one size";
+        if (!sums &&
+            !ratio_split((double)x.scale * steps[o] / (double)y.scale, &multiplier, &shift))
+            return "its results are rounded more finely than its sums are";
+    }
+    return NULL;
 }
 
 /* Of the channels of x; NULL where rows of x are no samples, or nothing is known. */
@@ -230,6 +262,8 @@ static void gather(struct walk *walk, struct product *product)
     product->before = product->y;
     next = walk_function(walk, product->y);
     const struct op *function = next >= 0 ? &from->ops[next] : NULL;
+    if (function && walk->how->given && !function_bounds(function))
+        return; /* the file does not say on which scale its argument is */
     /* a bound in front of reals is better computed in reals */
     if (function &&
         (!function_bounds(function) || walk_wants(walk, op_output(from, function, 0)))) {
@@ -240,15 +274,48 @@ static void gather(struct walk *walk, struct product *product)
 
 static bool ranges_are_known(const struct walk *walk, const struct product *product)
 {
-    bool sums = !product->function && !walk_wants(walk, product->y);
+    const bool sums = !product->function && !walk_wants(walk, product->y);
+    const bool bounds = walk->how->given; /* its functions only do that */
     return walk_has_range(walk, product->x) &&
-           (sums || (walk_has_range(walk, product->y) && walk_has_range(walk, product->before)));
+           (sums || (walk_has_range(walk, product->y) &&
+                     (bounds || walk_has_range(walk, product->before))));
 }
 
 static void mark_gone(struct walk *walk, const struct op *op)
 {
     if (op)
         walk->gone[op - walk->from->ops] = true;
+}
+
+/* Can it be in integers, whatever its values are? NULL: it can. */
+static const char *refused(const struct walk *walk, const struct product *product)
+{
+    const struct program *from = walk->from;
+    const int32_t x = program_root(from, product->x);
+    if (walk->how->given && walk->forms[x].u8 < 0)
+        return "its input is not rounded to 8 bits";
+    if (role_is_kept(from->tensors[x].role) || !is_own(walk, product->w) ||
+        (product->b >= 0 && !is_own(walk, product->b)))
+        return "its weights are not its own";
+    if (product->op->kind == OP_dense && product->op->attr.dense.activation != ACTIVATION_NONE)
+        return "it has a function inside";
+    return product->terms > INT8_PRODUCTS_MOST ? "it adds more than 32,768 products" : NULL;
+}
+
+/* The steps of its weights, and results that are wide enough for them. NULL: that is done. */
+static const char *settle_steps(struct walk *walk, const struct product *product, double *steps)
+{
+    double largest = 0;
+    if (walk->how->given)
+        return find_given(walk, product, steps);
+    walk_u8(walk, product->x);
+    const struct scale x = walk->forms[program_root(walk->from, product->x)].scale;
+    find_steps(walk, product, (double)x.scale, steps);
+    for (int64_t i = 0; i < product->out; i++)
+        largest = fmax(largest, steps[i] * (double)x.scale);
+    if (product->function || walk_wants(walk, product->y))
+        widen(walk, function_bounds(product->function) ? product->y : product->before, largest);
+    return NULL;
 }
 
 bool walk_product(struct walk *walk, int32_t o)
@@ -261,34 +328,28 @@ bool walk_product(struct walk *walk, int32_t o)
                               .b = op_input(from, op, 2),
                               .y = op_output(from, op, 0)};
     const struct shape *w = &from->tensors[product.w].shape;
-    bool plain_dense = op->kind == OP_conv || op->attr.dense.activation == ACTIVATION_NONE;
     product.out = op->kind == OP_dense ? w->dim[1] : w->dim[0];
     product.terms = shape_count(w) / product.out;
-    if (!is_own(walk, product.w) || (product.b >= 0 && !is_own(walk, product.b)) || !plain_dense ||
-        role_is_kept(from->tensors[program_root(from, product.x)].role) ||
-        product.terms > INT8_PRODUCTS_MOST)
-        return false;
-    gather(walk, &product);
-    if (!ranges_are_known(walk, &product))
-        return false;
+    const char *why = refused(walk, &product);
+    if (!why)
+        gather(walk, &product);
+    if (!why && !ranges_are_known(walk, &product))
+        why = "the range of its result is not known";
     const char *name = from->tensors[product.w].name, *dot = strrchr(name, '.');
     snprintf(product.base, sizeof product.base, "%.*s",
              (int)(dot ? (size_t)(dot - name) : strlen(name)), name);
     double *steps = NULL;
-    if (walk->source) {
+    if (!why && walk->source) {
         steps = arena_array(&walk->draft.program->arena, (size_t)product.out, sizeof *steps);
         if (!steps) {
             draft_fail(&walk->draft, STATUS_MEMORY, "out of memory");
             return true;
         }
-        walk_u8(walk, product.x);
-        struct scale x = walk->forms[program_root(from, product.x)].scale;
-        double largest = 0;
-        find_steps(walk, &product, (double)x.scale, steps);
-        for (int64_t i = 0; i < product.out; i++)
-            largest = fmax(largest, steps[i] * (double)x.scale);
-        if (product.function || walk_wants(walk, product.y))
-            widen(walk, function_bounds(product.function) ? product.y : product.before, largest);
+        why = settle_steps(walk, &product, steps);
+    }
+    if (why) {
+        given_note(walk, op, why);
+        return false;
     }
     mark_gone(walk, product.norm);
     mark_gone(walk, product.function);

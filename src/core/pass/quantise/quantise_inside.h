@@ -1,14 +1,16 @@
 /* quantise_inside.h: what quantise.c and quantise_product.c share: the walk over the old program.
  */
-#ifndef PRONY_CORE_PASS_QUANTISE_INSIDE_H
-#define PRONY_CORE_PASS_QUANTISE_INSIDE_H
+#ifndef PRONY_CORE_PASS_QUANTISE_QUANTISE_INSIDE_H
+#define PRONY_CORE_PASS_QUANTISE_QUANTISE_INSIDE_H
 
 #include "core/pass/quantise.h"
 
 /* What there is of a tensor of the old program, by its root. -1: not yet. */
 struct form {
     int32_t real, u8;
-    struct scale scale; /* of u8 */
+    struct scale scale;         /* of u8 */
+    int32_t rounded;            /* u8 that a quantise op of the old program made of the real … */
+    struct scale rounded_scale; /* … which stays more exact */
 };
 
 struct walk {
@@ -53,5 +55,31 @@ bool function_bounds(const struct op *function);
 
 /* A dense or conv op and what follows it. False: it stays in fp32. */
 bool walk_product(struct walk *walk, int32_t o);
+
+/* Of a program with scales of its own (quantise_given.c): the one by which all that read the tensor
+ * round it; false: it is read as a real, too, or not at all. */
+bool given_scale(const struct walk *walk, int32_t tensor, struct scale *out);
+/* quantise and dequantise. */
+bool given_conversion(struct walk *walk, const struct op *op);
+/* A table that rounds as the file's ops do, in fp32. */
+void given_table(uint8_t table[256], const struct op *function, const struct scale *from,
+                 const struct scale *to);
+/* Does pooling in integers round as the file says? */
+bool given_pool(const struct walk *walk, const struct op *op);
+/* The layer stays in fp32. */
+void given_note(struct walk *walk, const struct op *op, const char *why);
+/* It does, where it has products of another kind than dense and conv. */
+void given_other(struct walk *walk, const struct op *op);
+
+/* The weights of a channel: so many of the values, `stride` apart, times the factor. */
+struct channel_weights {
+    const float *values;
+    int64_t count, stride;
+    double factor;
+};
+
+/* The step of which all weights of a channel are -127 to 127 whole ones, and its bias is a whole
+ * one where it can be; false: there is none. */
+bool given_step(const struct channel_weights *w, double bias, double x_scale, double *step);
 
 #endif
