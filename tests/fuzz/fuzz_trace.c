@@ -114,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         show(&trace);
         keep(&trace);
         trace_free(&trace);
-    } else if (status != STATUS_INPUT || !*status_message()) {
+    } else if ((status != STATUS_INPUT && status != STATUS_UNSUPPORTED) || !*status_message()) {
         abort();
     }
     return 0;
