@@ -18,6 +18,11 @@ const struct rule rules[RULES] = {
 #include "advise/rules.def"
 };
 
+const struct notice notices[NOTICES] = {
+#define NOTICE(key, id, title, action) {#key, id, title, action},
+#include "advise/rules.def"
+};
+
 static rule_look *const looks[RULES_OF_TRACES] = {
 #define RULE(key, id, word, low, high, title, action) rule_##key,
 #include "advise/rules.def"

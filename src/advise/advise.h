@@ -30,6 +30,19 @@ struct rule {
     const char *title, *action;
 };
 extern const struct rule rules[RULES];
+
+/* Of the run, for which no gain is promised. */
+enum notice_key {
+#define NOTICE(key, id, title, action) NOTICE_##key,
+#include "advise/rules.def"
+    NOTICES
+};
+struct notice {
+    const char *key; /* of facts of the trace: what was told */
+    const char *id, *title, *action;
+};
+extern const struct notice notices[NOTICES];
+
 const char *rule_word_name(enum rule_word word); /* "expected" */
 
 /* When a gain is shown. */

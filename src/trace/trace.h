@@ -79,6 +79,7 @@ struct span {
  *   on_core_ns, system_ns    of all threads: on a core, and of that in the system
  *   faults, faults_again     pages that were filled or mapped, and those beyond the most it had
  *   unwatched_ns    the time of a step in a run that nobody watched; a fact for each run
+ *   machine         what disturbed the run; a fact for each
  *   lost            records that were lost
  *   lacks           something that the format does not have; a fact for each
  *   pinned_up, pinned_down, pageable_up, pageable_down    measured bytes per second

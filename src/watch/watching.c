@@ -194,15 +194,21 @@ static void add_gpu_notes(const struct gpu_seen *gpu, struct text *notes)
                     (unsigned long long)gpu->unreadable);
 }
 
-/* What else the machine did meanwhile. */
-static void note_machine(struct watch *machine, struct text *notes)
+/* What else the machine did meanwhile, and what the user's environment did to the GPU. */
+static enum status note_machine(struct watch *machine, struct trace *trace)
 {
     struct text found = {0};
+    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
+    enum status status = STATUS_OK;
     watch_end(machine);
     watch_note(machine, &found);
     if (found.length > 2) /* "; …" */
-        text_printf(notes, "the machine was disturbed: %s\n", text_of(&found) + 2);
+        status = trace_add_fact(trace, "machine", text_of(&found) + 2);
     text_free(&found);
+    if (status == STATUS_OK && blocking && *blocking && strcmp(blocking, "0") != 0)
+        status = trace_add_fact(trace, "machine",
+                                "CUDA_LAUNCH_BLOCKING is set: each launch waits for its kernel");
+    return status;
 }
 
 static enum status finish(struct look *look, struct gathered *gathered, struct trace *trace,
@@ -252,7 +258,7 @@ enum status watching_run(const struct watching_options *options, struct trace *t
     TRY_OR(done, running_start(&program, &started));
     TRY_OR(done, look_open(look, folder, program.process, &gathered));
     TRY_OR(done, look_until_end(options, &program, look, watched));
-    note_machine(&machine, &watched->notes);
+    TRY_OR(done, note_machine(&machine, trace));
     TRY_OR(done, finish(look, &gathered, trace, watched));
 done:
     if (program.process)

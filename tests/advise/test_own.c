@@ -38,7 +38,7 @@ TEST(takes_the_largest_gain)
     CHECK_NEAR(trials[1].gain, 1.6, 1e-9);
     if (!CHECK_OK(own_take(trials, 2, &advice, &taken)) || !CHECK(taken == &trials[1]))
         return;
-    CHECK_EQUAL_TEXT(advice.findings[0].rule->id, "R14");
+    CHECK_EQUAL_TEXT(advice.findings[0].rule->id, "N1");
     CHECK(advice.findings[0].low < 1.6 && advice.findings[0].high > 1.6);
     CHECK(strncmp(advice.findings[0].evidence, "--threads 2: ", 13) == 0);
     CHECK_NEAR(advice.together, 1.6, 1e-9);

@@ -6,6 +6,9 @@ suite=cli_advise
 recorded=tests/trace/recorded
 expect helps 0 'prove with the program after your change' "$prony" advise --help
 expect lists_its_rules 0 'R13  the program waits for storage' "$prony" advise --rules
+expect lists_its_notices 0 'R15  it is the machine' "$prony" advise --rules
+expect knows_a_setting_that_slows 0 'R15 it is the machine, not the program: CUDA_LAUNCH_BLOCKING is set' \
+    env CUDA_LAUNCH_BLOCKING=1 "$prony" advise --once -- sleep 0.1
 expect finds_pageable_copies 0 'R1 copies of pageable memory: expected 4.6 ×' \
     "$prony" advise $recorded/copy.pageable.trace.gz
 expect names_the_line 0 'train_gpu.py:58: 101 MB a step' "$prony" advise $recorded/copy.pageable.trace.gz

@@ -44,6 +44,8 @@ static enum status print_rules(const char *store)
                        levers[j].asked ? " (only where --lever names it)" : "", levers[j].help);
         print_record(&rules[i], &histories[i]);
     }
+    for (int i = 0; i < NOTICES; i++)
+        printf("%-4s %s\n", notices[i].id, notices[i].title);
     mem_free(histories);
     return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #include "watch/hot.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void add_gain(double gain, struct text *out)
 {
@@ -64,6 +65,21 @@ static void add_silence(const struct advice *advice, int width, struct text *out
     text_free(&line);
 }
 
+/* What disturbed the run. */
+static void add_notices(const struct trace *trace, int width, struct text *out)
+{
+    for (size_t k = 0; k < NOTICES; k++)
+        for (size_t i = 0; i < trace->fact_count; i++) {
+            struct text line = {0};
+            if (strcmp(trace_word(trace, trace->facts[i].key), notices[k].key) != 0)
+                continue;
+            text_printf(&line, "%s %s: %s", notices[k].id, notices[k].title,
+                        trace_word(trace, trace->facts[i].value));
+            wrap_add(out, "", text_of(&line), width);
+            text_free(&line);
+        }
+}
+
 enum status advised_text(const struct trace *trace, const struct advice *advice, const char *title,
                          int width, struct text *out)
 {
@@ -100,6 +116,7 @@ enum status advised_text(const struct trace *trace, const struct advice *advice,
         wrap_add(out, "", text_of(&line), width);
     }
     text_free(&line);
+    add_notices(trace, width, out);
     return STATUS_OK;
 }
 
@@ -322,6 +339,17 @@ enum status traced_json_members(struct json_writer *json, const struct trace *tr
     json_put_real(json, "together", advice->together);
     json_put_text(json, "silent", advice->silent);
     json_put_text(json, "bound", advice->bound);
+    json_key(json, "notices");
+    json_array(json);
+    for (size_t k = 0; k < NOTICES; k++)
+        for (size_t i = 0; i < trace->fact_count; i++)
+            if (!strcmp(trace_word(trace, trace->facts[i].key), notices[k].key)) {
+                json_object(json);
+                json_put_text(json, "rule", notices[k].id);
+                json_put_text(json, "evidence", trace_word(trace, trace->facts[i].value));
+                json_end(json);
+            }
+    json_end(json);
     return STATUS_OK;
 }
 

@@ -394,6 +394,15 @@ enum status program_report_text(const struct program_report *report, struct text
         wrap_add(out, "", text_of(&line), report->width);
         text_free(&line);
     }
+    for (size_t i = 0; i < report->trace->fact_count; i++) {
+        const struct fact *fact = &report->trace->facts[i];
+        struct text line = {0};
+        if (strcmp(trace_word(report->trace, fact->key), "machine") != 0)
+            continue;
+        text_printf(&line, "the machine was disturbed: %s", trace_word(report->trace, fact->value));
+        wrap_add(out, "", text_of(&line), report->width);
+        text_free(&line);
+    }
     return text_done(out);
 }
 
@@ -490,6 +499,7 @@ enum status program_report_json(const struct program_report *report, struct text
         TRY(write_hot(&json, report->trace, lists[i].by));
     }
     json_put_text(&json, "notes", text_of(&watched->notes));
+    json_put_text(&json, "machine", trace_fact(report->trace, "machine"));
     json_end(&json);
     text_add_char(out, '\n');
     return text_done(out);
