@@ -213,6 +213,46 @@ TEST(another_batch_has_the_same_parameters)
     unmake(&made);
 }
 
+/* The ops of a text that become what is counted: in 8 bits, with ranges of ±4. */
+static void check_counts(const char *lines, int32_t tables, int32_t multiplies)
+{
+    const struct compile_options options = {.batch = 2, .use = USE_INFERENCE};
+    struct quantisation how = {.weight_bits = 8};
+    struct params reals, small;
+    struct network *network = NULL;
+    struct program *program = NULL, *quantised = NULL;
+    const struct quantise_source source = {.params = &reals};
+    params_init(&reals, DTYPE_F32);
+    params_init(&small, DTYPE_F32);
+    if (CHECK_OK(network_parse("text", lines, strlen(lines), &network)) &&
+        CHECK_OK(network_compile(network, &reals, &options, &program)) &&
+        CHECK_OK(params_fill(&reals, 3))) {
+        how.count = program->tensor_count;
+        how.ranges = calloc((size_t)how.count, sizeof *how.ranges);
+        for (int32_t t = 0; how.ranges && t < how.count; t++)
+            how.ranges[t] = (struct range){-4, 4};
+        if (CHECK_OK(quantise(program, &how, &source, &small, NULL, &quantised)))
+            CHECK(CHECK_EQUAL_INT(count_ops(quantised, OP_table_int8), tables) &&
+                  CHECK_EQUAL_INT(count_ops(quantised, OP_multiply), multiplies));
+    }
+    free(how.ranges);
+    program_free(program);
+    program_free(quantised);
+    params_free(&reals);
+    params_free(&small);
+    network_free(network);
+}
+
+/* Hard-swish is x·clip(x·s + h, 0, 1). Squares that are added up stay real. */
+TEST(a_function_of_several_ops_is_a_table)
+{
+    check_counts("input 2x4x4\nq = conv 3 3x3\ns = parameter 1x1x1\nm = multiply < q, s\n"
+                 "h = parameter 1x1x1\nadd < m, h\nc = clip high=1\nmultiply < q, c\n"
+                 "flatten\ndense 4\n",
+                 1, 0);
+    check_counts("input 8\nq = dense 6\nmultiply < q, q\nreduce\ndense 4\n", 0, 1);
+}
+
 /* What is saved of it reads back the same. */
 TEST(quantisation_reads_back)
 {

@@ -31,6 +31,11 @@ static const struct {
      "b = quantise 0.0313 < c\nconv 4 1x1 < b\nd = quantise 0.0219\nconcat < a, d\nquantise 0.0427\n"
      "flatten\ndense 20\n" LAST,
      3, 0, 3, NULL},
+    /* hard-swish, as files of ONNX become: a function of one number is a table */
+    {"input 16\nquantise 0.0531\ndense 9\nq = quantise 0.0427\ns = parameter 1 learnt=0\n"
+     "m = multiply < q, s\nh = parameter 1 learnt=0\nadd < m, h\nc = clip high=1\n"
+     "multiply < q, c\nquantise 0.0119\ndense 20\n" LAST,
+     2, 0, 3, NULL},
     /* a mean on the same scale, and one that is computed in reals */
     {"input 3x9x6\nquantise 0.0531\naverage_pool 3\nquantise 0.0531\nflatten\ndense 20\n" LAST, 1,
      0, 3, NULL},

@@ -105,8 +105,9 @@ bool walk_wants(const struct walk *walk, int32_t tensor)
     for (int32_t o = 0; o < from->op_count; o++)
         for (int32_t i = 0; i < from->ops[o].inputs; i++) {
             int32_t read = op_input(from, &from->ops[o], i);
-            if (read >= 0 && root_of(walk, read) == root_of(walk, tensor) &&
-                takes_u8(from->ops[o].kind) && !walk_keeps(walk, &from->ops[o]))
+            if (read >= 0 && takes_u8(from->ops[o].kind) && !walk_keeps(walk, &from->ops[o]) &&
+                (root_of(walk, read) == root_of(walk, tensor) ||
+                 function_ends(walk, &from->ops[o], read, tensor)))
                 return true;
         }
     return false;
@@ -134,6 +135,8 @@ static int32_t like(struct walk *walk, int32_t root, enum role role, enum dtype 
     const struct tensor *old = &walk->from->tensors[root];
     return draft_tensor(&walk->draft, role, dtype, old->name, old->shape);
 }
+
+static void copy_op(struct walk *walk, const struct op *op);
 
 static void note(struct walk *walk, enum status status)
 {
@@ -203,6 +206,14 @@ int32_t walk_real(struct walk *walk, int32_t tensor)
     const struct tensor *old = &walk->from->tensors[root];
     if (form->real < 0 && role_is_kept(old->role))
         form->real = keep_real(walk, old);
+    if (form->real < 0 && form->u8 < 0 && walk->put_off[root] >= 0) {
+        const struct op *op = &walk->from->ops[walk->put_off[root]];
+        const char *layer = walk->draft.layer;
+        walk->put_off[root] = -1;
+        walk->draft.layer = op->layer;
+        copy_op(walk, op);
+        walk->draft.layer = layer;
+    }
     if (form->real < 0) {
         form->real = like(walk, root, old->role, old->dtype);
         if (form->u8 >= 0) {
@@ -218,6 +229,8 @@ int32_t walk_real(struct walk *walk, int32_t tensor)
 int32_t walk_u8(struct walk *walk, int32_t tensor)
 {
     struct form *form = form_of(walk, tensor);
+    if (form->u8 < 0 && form->real < 0 && function_source(walk, tensor) >= 0)
+        function_table(walk, root_of(walk, tensor), walk_scale(walk, tensor));
     if (form->u8 < 0) {
         int32_t real = form->real;
         int32_t made = walk_write(walk, root_of(walk, tensor), walk_scale(walk, tensor));
@@ -256,17 +269,20 @@ static void copy_op(struct walk *walk, const struct op *op)
 
 static bool is_u8(const struct walk *walk, int32_t tensor)
 {
-    return form_of(walk, tensor)->u8 >= 0;
+    return form_of(walk, tensor)->u8 >= 0 ||
+           (!walk->how->given && function_source(walk, tensor) >= 0 &&
+            walk_has_range(walk, tensor));
 }
 
 /* activate and bound by themselves */
 static bool take_function(struct walk *walk, const struct op *op)
 {
     int32_t x = op_input(walk->from, op, 0), y = op_output(walk->from, op, 0);
-    if (!is_u8(walk, x) || !walk_has_range(walk, y))
+    if (form_of(walk, x)->u8 < 0 || !walk_has_range(walk, y))
         return false;
+    int32_t in = walk_u8(walk, x);
     struct scale from = form_of(walk, x)->scale, to = walk_scale(walk, y);
-    int32_t in = walk_u8(walk, x), table = walk_table(walk, op, op, &from, &to);
+    int32_t table = walk_table(walk, op, op, &from, &to);
     draft_op(&walk->draft, OP_table_int8, IN(in, table), OUT(walk_write(walk, y, to)));
     return true;
 }
@@ -279,7 +295,8 @@ static bool take_add(struct walk *walk, const struct op *op)
     const struct op *function = next >= 0 ? &walk->from->ops[next] : NULL;
     int32_t times_a, times_b, shift;
     bool any = is_u8(walk, a) || is_u8(walk, b), both = is_u8(walk, a) && is_u8(walk, b);
-    if (!(walk->how->given ? both : any) || !walk_has_range(walk, a) || !walk_has_range(walk, b) ||
+    if (function_is_one(walk, op_output(walk->from, op, 0)) || !(walk->how->given ? both : any) ||
+        !walk_has_range(walk, a) || !walk_has_range(walk, b) ||
         role_is_kept(walk->from->tensors[root_of(walk, a)].role) ||
         role_is_kept(walk->from->tensors[root_of(walk, b)].role))
         return false;
@@ -318,8 +335,9 @@ static bool take_pool(struct walk *walk, const struct op *op)
         return false;
     if (walk->how->given && !given_pool(walk, op))
         return false;
+    int32_t in = walk_u8(walk, x);
     struct scale scale = form_of(walk, x)->scale;
-    int32_t in = walk_u8(walk, x), out = walk_write(walk, y, scale);
+    int32_t out = walk_write(walk, y, scale);
     struct op *pool =
         draft_op(&walk->draft, max ? OP_max_pool_int8 : OP_average_pool_int8, IN(in), OUT(out));
     ops_take_attributes(pool, op);
@@ -342,8 +360,8 @@ static bool take_concat(struct walk *walk, const struct op *op)
     struct scale to = walk_scale(walk, y);
     for (int32_t i = 0; i < op->inputs; i++) {
         int32_t x = op_input(walk->from, op, i);
-        struct scale from = form_of(walk, x)->scale;
         parts[i] = walk_u8(walk, x);
+        struct scale from = form_of(walk, x)->scale;
         if (from.zero == to.zero && !(from.scale < to.scale) && !(from.scale > to.scale))
             continue;
         int32_t rescaled = draft_tensor(&walk->draft, ROLE_ACTIVATION, DTYPE_U8, "rescaled",
@@ -385,6 +403,8 @@ static enum status survey(struct walk *walk, struct arena *arena)
     NEED(walk->forms = arena_array(arena, tensors, sizeof *walk->forms));
     NEED(walk->readers = arena_array(arena, tensors, sizeof *walk->readers));
     NEED(walk->only_reader = arena_array(arena, tensors, sizeof *walk->only_reader));
+    NEED(walk->function_of = arena_array(arena, tensors, sizeof *walk->function_of));
+    NEED(walk->put_off = arena_array(arena, tensors, sizeof *walk->put_off));
     NEED(walk->gone = arena_array(arena, (size_t)from->op_count + 1, sizeof *walk->gone));
     for (int32_t t = 0; t < from->tensor_count; t++) {
         walk->forms[t] = (struct form){.real = -1, .u8 = -1, .rounded = -1};
@@ -398,6 +418,7 @@ static enum status survey(struct walk *walk, struct arena *arena)
             walk->readers[root_of(walk, tensor)]++;
             walk->only_reader[tensor] = o;
         }
+    functions_find(walk);
     return STATUS_OK;
 }
 
@@ -424,7 +445,7 @@ static enum status walk_program(struct walk *walk, struct quantised *map, struct
             continue;
         draft->layer = from->ops[o].layer;
         draft_part(draft, from->ops[o].part);
-        if (take_op(walk, o))
+        if (take_op(walk, o) || (!walk_keeps(walk, &from->ops[o]) && function_put_off(walk, o)))
             continue;
         given_other(walk, &from->ops[o]);
         copy_op(walk, &from->ops[o]);

@@ -59,6 +59,12 @@ static bool take_quantise(struct walk *walk, const struct op *op)
         draft_op(&walk->draft, OP_table_int8, IN(in, table), OUT(walk_write(walk, y, scale)));
         return true;
     }
+    if (of_x->u8 < 0 && of_x->rounded < 0 && function_source(walk, x) >= 0) {
+        function_table(walk, x, scale);
+        of_x->rounded = of_x->u8;
+        of_x->rounded_scale = scale;
+        of_x->u8 = -1;
+    }
     *of_y = (struct form){.real = -1, .u8 = of_x->u8, .rounded = -1, .scale = scale};
     if (of_x->u8 < 0 && of_x->rounded >= 0 && same_scale(&of_x->rounded_scale, &scale))
         of_y->u8 = of_x->rounded;

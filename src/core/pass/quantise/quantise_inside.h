@@ -23,6 +23,8 @@ struct walk {
     int32_t *readers;     /* per root: how many operands read it */
     int32_t *only_reader; /* per tensor: one of the ops that read it in its own shape */
     bool *gone;           /* per op: another does its work */
+    int32_t *function_of; /* per root: quantise_function.c */
+    int32_t *put_off; /* per root: the op that makes it, which is to be done when it is read; -1 */
 };
 
 /* The op that alone reads the tensor, in the shape it has, where it is of that kind; or -1. */
@@ -55,6 +57,20 @@ bool function_bounds(const struct op *function);
 
 /* A dense or conv op and what follows it. False: it stays in fp32. */
 bool walk_product(struct walk *walk, int32_t o);
+
+/* Functions of one number (quantise_function.c): finds what each tensor is a function of. */
+void functions_find(struct walk *walk);
+/* Is the tensor one, or known? */
+bool function_is_one(const struct walk *walk, int32_t tensor);
+/* Is what the op reads a function of the tensor, and what it gives is none? */
+bool function_ends(const struct walk *walk, const struct op *op, int32_t read, int32_t tensor);
+/* Is the op part of a function of a tensor that is there in 8 bits? Then it is done when, and if,
+ * its result is read. */
+bool function_put_off(struct walk *walk, int32_t o);
+/* What a tensor that was put off is a function of; -1: it was not. */
+int32_t function_source(const struct walk *walk, int32_t tensor);
+/* Writes such a tensor in 8 bits, by a table. */
+void function_table(struct walk *walk, int32_t tensor, struct scale to);
 
 /* Of a program with scales of its own (quantise_given.c): the one by which all that read the tensor
  * round it; false: it is read as a real, too, or not at all. */
