@@ -1,7 +1,9 @@
 # All-reduces over TCP between "machines": network namespaces with a host name each, joined by a bridge
-# whose links let 1 Gbit/s through. Open MPI, 2 and 4 ranks, 50 MB: the median of the ring that training
-# takes is at most 1.06 × the time of the wire. The same sum simulated is within 10 % of the best ring. In a
-# training most of the sums go on beside computing. A minute on a quiet machine; needs root.
+# whose links let 1 Gbit/s through. Open MPI and MPICH, 2 and 4 ranks, 50 MB: the median of the ring that
+# training takes is at most 1.06 × the time of the wire, and its mean within 10 % of the median: with larger
+# messages both send one way at a time in many rounds, which takes twice as long. The same sum simulated is
+# within 10 % of the best ring. In a training most of the sums go on beside computing. Two minutes on a
+# quiet machine; needs root.
 #
 # A gigabit link moves 117.3 MB/s of a TCP stream (1448 of 1538 bytes of a frame are data).
 
@@ -45,6 +47,7 @@ fi
 # What the launchers use for ssh.
 cat >"$folder/agent" <<'SH'
 #!/bin/sh
+[ "$1" != -x ] || shift
 host=$1
 shift
 exec ip netns exec "$host" unshare --uts sh -c "hostname $host; exec setsid sh -c '$*'"
@@ -65,26 +68,41 @@ openmpi() {
         --mca oob_tcp_if_include ${net}0/24 --mca btl_tcp_if_include ${net}0/24 --mca btl self,tcp \
         --mca pml ob1 -H "$(hosts $ranks :1)" -np $ranks "$@"
 }
-if ! command -v mpirun.openmpi >/dev/null || [ ! -e "$PRONY_BUILD/comm_openmpi.so" ]; then
-    echo "skip wire: Open MPI is not installed (tools/setup test)"
-    exit 0
-fi
-for ranks in 2 4; do
-    openmpi $ranks "$prony" comm --bytes 50M --seconds 8 --json >"$folder/rows" 2>"$folder/error"
-    found=$(python3 - "$folder/rows" $ranks <<'PYTHON'
+mpich() {
+    ranks=$1
+    shift
+    on_first timeout 120 env UCX_TLS=tcp,self mpiexec.mpich -launcher ssh -launcher-exec "$folder/agent" \
+        -hosts "$(hosts $ranks '')" -ppn 1 -n $ranks "$@"
+}
+# ring LIBRARY RANKS: leaves the rows of all ways in $folder/rows.
+ring() {
+    $1 $2 "$prony" comm --bytes 50M --seconds 8 --json >"$folder/rows" 2>"$folder/error"
+    found=$(python3 - "$folder/rows" $2 <<'PYTHON'
 import json, sys
 rows = {row["way"]: row for row in map(json.loads, open(sys.argv[1]))}
 ranks = int(sys.argv[2])
 wire = 2 * (ranks - 1) / ranks * 50e6 / 117.3e6
 ring, own = rows["ring"], rows["library's own"]
-print("ring: median %.0f ms, best %.0f, %.3f x the wire; MPI_Allreduce %.0f, best %.0f" % (
-    ring["median_ns"] / 1e6, ring["min_ns"] / 1e6, ring["median_ns"] / 1e9 / wire,
-    own["median_ns"] / 1e6, own["min_ns"] / 1e6))
-sys.exit(not (ring["right"] and ring["median_ns"] / 1e9 <= 1.06 * wire))
+print("ring: median %.0f ms, mean %.0f, best %.0f, %.3f x the wire; MPI_Allreduce %.0f, mean %.0f, best %.0f" % (
+    ring["median_ns"] / 1e6, ring["mean_ns"] / 1e6, ring["min_ns"] / 1e6, ring["median_ns"] / 1e9 / wire,
+    own["median_ns"] / 1e6, own["mean_ns"] / 1e6, own["min_ns"] / 1e6))
+sys.exit(not (ring["right"] and ring["median_ns"] / 1e9 <= 1.06 * wire and ring["mean_ns"] <= 1.1 * ring["median_ns"]))
 PYTHON
     )
-    report openmpi_ring_of_$ranks $? "$found $(tail -3 "$folder/error")"
+    report $1_ring_of_$2 $? "$found $(tail -3 "$folder/error")"
     echo "     $found"
+}
+if ! command -v mpiexec.mpich >/dev/null || [ ! -e "$PRONY_BUILD/comm_mpich.so" ]; then
+    echo "skip wire.mpich: MPICH is not installed (tools/setup test)"
+else
+    for ranks in 2 4; do ring mpich $ranks; done
+fi
+if ! command -v mpirun.openmpi >/dev/null || [ ! -e "$PRONY_BUILD/comm_openmpi.so" ]; then
+    echo "skip wire.openmpi: Open MPI is not installed (tools/setup test)"
+    exit $status
+fi
+for ranks in 2 4; do
+    ring openmpi $ranks
     if [ ! -e "$PRONY_BUILD/comm_simgrid.so" ]; then
         echo "skip wire.simulated_ring_of_$ranks: built without SimGrid (tools/setup test)"
         continue

@@ -150,6 +150,7 @@ static enum status add_rows(const struct trial *trial, struct reduce_rows *out)
             .right = trial->right[way],
             .min_ns = stats.min,
             .median_ns = stats.median,
+            .mean_ns = stats.mean,
             .bound_ns = copy.median * 2 * (comm->size - 1) / comm->size,
             .rounds = trial->rounds,
         };

@@ -21,10 +21,10 @@ struct reduce_row {
     char transport[16], way[16];
     int ranks;
     size_t bytes;
-    bool chosen;              /* what comm_all_reduce takes */
-    bool right;               /* the sum was what it must be, on every rank */
-    double min_ns, median_ns; /* of an all-reduce */
-    double bound_ns;          /* from the median of the copies */
+    bool chosen;                       /* what comm_all_reduce takes */
+    bool right;                        /* the sum was what it must be, on every rank */
+    double min_ns, median_ns, mean_ns; /* of an all-reduce */
+    double bound_ns;                   /* from the median of the copies */
     int64_t rounds;
 };
 

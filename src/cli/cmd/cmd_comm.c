@@ -125,6 +125,7 @@ static void print_json(const struct reduce_rows *rows)
         json_key(&writer, "workers"), json_add_int(&writer, row->ranks);
         json_key(&writer, "bytes"), json_add_uint(&writer, row->bytes);
         json_key(&writer, "median_ns"), json_add_figure(&writer, row->median_ns);
+        json_key(&writer, "mean_ns"), json_add_figure(&writer, row->mean_ns);
         json_key(&writer, "min_ns"), json_add_figure(&writer, row->min_ns);
         json_key(&writer, "bound_ns"), json_add_figure(&writer, row->bound_ns);
         json_key(&writer, "rounds"), json_add_int(&writer, row->rounds);
