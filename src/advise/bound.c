@@ -108,9 +108,36 @@ static enum status add_waiting(const struct trace *trace, const struct steps *st
     return STATUS_OK;
 }
 
-static enum status bound_of_host(const struct trace *trace, const struct steps *steps,
+/* A trace of operators alone: which takes most, without those in it. */
+static enum status bound_of_ops(const struct trace *trace, const struct advice *advice,
+                                struct text *out)
+{
+    const double window = fmax((double)advice->budget.window_ns, 1);
+    const double outside = (double)advice->budget.idle_ns / window;
+    struct budget_kernel first;
+    size_t count;
+    TRY(budget_kernels(trace, &advice->steps, &first, 1, &count));
+    if (!count) {
+        text_add(out, "it uses no GPU, and too little was seen to say what bounds it");
+        return STATUS_OK;
+    }
+    if (outside >= 0.5) {
+        text_add(out, "bound by the host outside of operators, ");
+        add_share(out, outside);
+        text_add(out, " of the time; ");
+    } else {
+        text_add(out, "bound by operators on the host: ");
+    }
+    add_share(out, (double)first.ns / window);
+    text_add(out, outside >= 0.5 ? " is " : " of the time is ");
+    trace_add_name(trace_word(trace, first.name), out);
+    return STATUS_OK;
+}
+
+static enum status bound_of_host(const struct trace *trace, const struct advice *advice,
                                  struct text *out)
 {
+    const struct steps *steps = &advice->steps;
     struct crowd crowd;
     TRY(crowd_find(trace, steps, trace_fact_real(trace, "cores", 0), &crowd));
     if (crowd.any_ns >= 0.5 * crowd.window_ns && crowd.any_ns > 0)
@@ -118,8 +145,7 @@ static enum status bound_of_host(const struct trace *trace, const struct steps *
     for (size_t i = 0; i < trace->span_count; i++)
         if (trace->spans[i].kind == SPAN_sleep)
             return add_waiting(trace, steps, &crowd, out);
-    text_add(out, "it uses no GPU, and too little was seen to say what bounds it");
-    return STATUS_OK;
+    return bound_of_ops(trace, advice, out);
 }
 
 /* Where something was found, only how the time is spent. */
@@ -150,7 +176,7 @@ enum status advice_bound(const struct trace *trace, struct advice *advice)
     struct text line = {0};
     enum status status = STATUS_OK;
     if (advice->steps.gpu < 0)
-        status = bound_of_host(trace, &advice->steps, &line);
+        status = bound_of_host(trace, advice, &line);
     else
         bound_of_gpu(advice, &line);
     if (status == STATUS_OK)

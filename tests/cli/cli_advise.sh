@@ -31,6 +31,10 @@ done >"$folder/proofs.jsonl"
 report files_proofs $? "$(cat "$folder/out")"
 expect corrects_a_range_by_proofs 0 'expected 4.6 ×, between 2.8 and 4.9 (from 3 proofs)' \
     "$prony" advise $recorded/copy.pageable.trace.gz --store "$folder/proofs.db"
+expect names_the_longest_op 0 'bound by operators on the host: 80 % of the time is PjRtCApiLoadedExecutable::Execute' \
+    "$prony" advise $recorded/jax_cpu.xplane.pb
+expect names_what_is_outside_of_ops 0 'outside of operators, 91 % of the time; 8 % is MatMul' \
+    "$prony" advise $recorded/ort.json.gz
 expect wants_something 2 'found nothing, expected a network, a trace' "$prony" advise
 expect says_what_is_no_trace 2 'found no trace, expected one of prony, Kineto' "$prony" advise README.md
 expect says_what_is_not_there 1 'nowhere.json' "$prony" advise "$folder/nowhere.json"
