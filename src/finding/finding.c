@@ -2,6 +2,7 @@
  */
 #include "finding/finding_inside.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -241,11 +242,22 @@ static enum status drop_foreign(const struct finding_about *about, struct findin
     return STATUS_OK;
 }
 
+/* A GPU is not asked for where there is none. */
+static void drop_gpu(const struct finding_about *about, struct finding *finding)
+{
+    static const char *const asks[] = {" --unit gpu", " --unit cpu,gpu", " --backend cuda"};
+    const bool none = about->machine.no_gpu || (about->machine.here && !about->machine.gpu);
+    for (size_t i = 0; none && i < sizeof asks / sizeof *asks; i++)
+        if (finding->command.length && strstr(text_of(&finding->command), asks[i]))
+            text_clear(&finding->command);
+}
+
 static enum status say(struct asking *asking)
 {
     TRY(finding_draw(asking));
     TRY(asking->row->say(asking));
     TRY(drop_foreign(asking->about, asking->finding));
+    drop_gpu(asking->about, asking->finding);
     TRY(text_done(&asking->finding->sentence));
     TRY(text_done(&asking->finding->chart));
     return text_done(&asking->finding->command);
@@ -280,7 +292,9 @@ static enum status take_server(void *context, const char *key, const char *value
     return STATUS_OK;
 }
 
-/* A machine that came with prony may have the name of one's own, and is another. */
+/* A machine that came with prony may have the name of one's own, and is another. Where it knows,
+ * its sentence takes the place of *out; the command stays that of the machine that was asked about.
+ */
 static enum status ask_other(const struct finding_about *about, const char *server,
                              const char *source, size_t index, struct finding *out)
 {
@@ -291,31 +305,64 @@ static enum status ask_other(const struct finding_about *about, const char *serv
     other.machine.here &= strcmp(server, about->server) == 0 && strcmp(source, "own") == 0;
     TRY(finding_find_best(&other));
     TRY(ask(&other, index, &found));
-    finding_free(found.known ? out : &found);
-    *out = found.known ? found : *out;
+    if (!found.known) {
+        finding_free(&found);
+        return STATUS_OK;
+    }
+    if (about->machine.here || about->machine.no_gpu) {
+        const struct text command = found.command;
+        found.command = out->command;
+        out->command = command;
+        memcpy(found.asks, out->asks, sizeof found.asks);
+    }
+    finding_free(out);
+    *out = found;
     return STATUS_OK;
 }
 
-/* Asks of each machine until one knows. */
+/* The unit of the best result, or where nothing may be concluded of the fastest. */
+static enum status unit_of_about(const struct finding_about *about, char unit[POINT_TEXT])
+{
+    struct point point = about->best;
+    int64_t id = 0;
+    if (!about->best_id && !finding_asked_for(about->where, "unit"))
+        TRY(draw_fastest(about, 0, &id, &point));
+    snprintf(unit, POINT_TEXT, "%s", point.unit);
+    return STATUS_OK;
+}
+
+/* Asks of each machine until one knows: first about the same unit, then about any. */
 static enum status ask_others(const struct finding_about *about, size_t index, struct finding *out)
 {
     static const char *const sources[] = {"own", "shipped"};
     const struct store_filter more[] = {{"model", about->model}, {"status", "ok"}};
     struct servers servers = {.arena = about->arena};
+    struct finding_about alike = *about;
     struct store_where where;
+    char unit[POINT_TEXT];
     TRY(finding_add_filters(about->arena, about->where, more, 2, &where));
     TRY(store_values(about->store, "server", where, take_server, &servers));
+    TRY(unit_of_about(about, unit));
+    const struct store_filter same = {"unit", unit};
+    const bool asked = finding_asked_for(about->where, "unit") != NULL;
+    TRY(finding_add_filters(about->arena, about->where, &same, asked ? 0 : 1, &alike.where));
     for (size_t i = 0; i < 2 * servers.count && !out->known; i++)
+        TRY(ask_other(&alike, servers.list[i % servers.count], sources[i / servers.count], index,
+                      out));
+    for (size_t i = 0; i < 2 * servers.count && !out->known && !asked; i++)
         TRY(ask_other(about, servers.list[i % servers.count], sources[i / servers.count], index,
                       out));
     return STATUS_OK;
 }
 
-/* Names the machine of a finding where it is not the one that was asked about. */
+/* "On AMD EPYC, 16 cores (shipped with prony): …": where it is not the machine that was asked
+ * about.
+ */
 static enum status say_source(const struct finding_about *about, struct finding *finding)
 {
     char title[TITLE_TEXT];
     struct store_row row;
+    struct text said = {0};
     if (!finding->id_count || strcmp(finding->name, "unit") == 0)
         return STATUS_OK;
     TRY(store_row(about->store, finding->ids[0], &row));
@@ -323,8 +370,10 @@ static enum status say_source(const struct finding_about *about, struct finding 
     if (shipped == about->machine.shipped && strcmp(row.point.server, about->server) == 0)
         return STATUS_OK;
     TRY(store_title(about->store, row.point.server, title));
-    text_printf(&finding->sentence, " (Measured on %s%s.)", *title ? title : row.point.server,
-                shipped ? ", shipped with prony" : "");
+    text_printf(&said, "On %s%s: %s", *title ? title : row.point.server,
+                shipped ? " (shipped with prony)" : "", text_of(&finding->sentence));
+    text_free(&finding->sentence);
+    finding->sentence = said;
     return text_done(&finding->sentence);
 }
 
@@ -347,19 +396,28 @@ static enum status say_left_out(const struct finding_about *about, struct findin
     const struct store_filter filters[] = {{"model", about->model},
                                            {"phase", about->phase},
                                            {"server", about->server},
-                                           {"status", "ok"}};
+                                           {"status", "ok"},
+                                           {"source", about->source}};
     struct disturbances disturbances = {0};
     struct text *out = &finding->sentence;
     if (finding->left_out.length && (!about->best_id || strcmp(finding->name, "frameworks") == 0))
         text_printf(out, " (Left out as handicapped: %s.)", text_of(&finding->left_out));
-    if (!finding->known) {
-        TRY(store_values(about->store, "disturbed", (struct store_where){filters, 4},
-                         take_disturbed, &disturbances));
+    if (!finding->known && strcmp(finding->name, "next") != 0) { /* which says so itself */
+        TRY(store_values(about->store, "disturbed",
+                         (struct store_where){filters, *about->source ? 5 : 4}, take_disturbed,
+                         &disturbances));
         if (disturbances.count)
             text_printf(out, " (Left out as disturbed: %lld result%s.)",
                         (long long)disturbances.count, disturbances.count == 1 ? "" : "s");
     }
     return text_done(out);
+}
+
+/* Advice is for one machine; of the others another may know. */
+static bool may_ask_others(const struct finding_about *about, const struct finding *finding)
+{
+    return !finding->known && !finding_asked_for(about->where, "server") &&
+           strcmp(finding->name, "next") != 0 && strcmp(finding->name, "busy") != 0;
 }
 
 /* Where no machine was asked for and the newest result's does not know, another may. */
@@ -369,7 +427,7 @@ enum status finding_ask(const struct finding_about *about, size_t index, struct 
     TRY(ask(about, index, out));
     if (about->one_machine)
         return STATUS_OK;
-    if (!out->known && !finding_asked_for(about->where, "server"))
+    if (may_ask_others(about, out))
         TRY_OR(failed, ask_others(about, index, out));
     TRY_OR(failed, say_source(about, out));
     TRY_OR(failed, say_left_out(about, out));

@@ -14,6 +14,7 @@ struct finding_machine {
     const char *title; /* what people call it */
     int64_t cores;     /* 0: not known */
     bool gpu;     /* something was measured on a GPU of it; a caller that sees one may set it */
+    bool no_gpu;  /* a caller knows that commands run where there is none */
     bool here;    /* it is the one that this program runs on */
     bool shipped; /* its results came with prony */
 };
@@ -86,6 +87,7 @@ struct overview {
     size_t other_count;
     struct finding findings[OVERVIEW_FINDINGS];
     size_t count;
+    struct text lacking, command; /* without findings: why, and what would settle it */
 };
 /* Of the machine that the filters name, or of the newest own result, or of the newest. Texts are in
  * the arena. Freed by overview_free. */

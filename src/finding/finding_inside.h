@@ -109,6 +109,22 @@ void finding_add_share(struct asking *asking, struct figure figure);
 /* " (± 2 %)": the largest spread of the figures so far, where it is worth a word. */
 void finding_add_spread(struct asking *asking);
 
+/* finding_busy.c */
+
+/* How many of some results nothing may be concluded from. */
+struct finding_lack {
+    int64_t all, disturbed, unchecked, most;
+    char why[POINT_TEXT]; /* what disturbed most of them */
+    struct point point;   /* the newest of these; else of those that were not checked */
+};
+enum status finding_count_lack(struct store *store, struct arena *arena, struct store_where where,
+                               struct finding_lack *out);
+/* "Other programs used the CPU during 8 of 9 results, and 1 more was not checked" */
+void finding_add_lack(struct text *out, const struct finding_lack *lack);
+/* Why nothing is said of the results under the filters, and the command that would settle it. */
+enum status finding_say_lack(struct store *store, struct arena *arena, struct store_where where,
+                             struct text *sentence, struct text *command);
+
 /* finding_words.c */
 
 void finding_rests_on(struct finding *finding, const struct store_mark *mark); /* once each */

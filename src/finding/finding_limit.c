@@ -1,5 +1,5 @@
 /* finding_limit.c: how close to the limit the best result is and what sets the limit; who is
- * farthest from it; whether the machine was busy. */
+ * farthest from it. */
 #include "finding/finding_inside.h"
 #include "record/names.h"
 
@@ -166,79 +166,5 @@ enum status finding_slowest(struct asking *asking)
     text_add(&finding->command, " --framework prony,");
     text_add_word(&finding->command, row.point.framework);
     snprintf(finding->asks, sizeof finding->asks, "%s", row.point.framework);
-    return STATUS_OK;
-}
-
-/* Was the machine busy? */
-
-struct busy {
-    int64_t all, disturbed, most;
-    char why[POINT_TEXT]; /* what disturbed most of them */
-};
-
-static enum status take_busy(void *context, const char *key, const char *value, int64_t count)
-{
-    struct busy *busy = context;
-    (void)key;
-    if (!value)
-        return STATUS_OK;
-    busy->all += count;
-    if (!*value)
-        return STATUS_OK;
-    busy->disturbed += count;
-    if (count > busy->most) {
-        busy->most = count;
-        snprintf(busy->why, sizeof busy->why, "%s", value);
-    }
-    return STATUS_OK;
-}
-
-static const char *busy_words(const char *why)
-{
-    if (strcmp(why, "the host") == 0)
-        return "The host took CPU time away";
-    return strstr(why, "GPU") ? "Other programs used the GPU" : "Other programs used the CPU";
-}
-
-static enum status take_point(void *context, const struct store_row *row)
-{
-    *(struct point *)context = row->point;
-    return STATUS_OK;
-}
-
-/* Said where a fifth of the results, or more, was disturbed: these are left out of all others. */
-enum status finding_busy(struct asking *asking)
-{
-    static const enum metric_index none[] = {METRIC_COUNT};
-    const struct finding_about *about = asking->about;
-    const struct store_filter filters[] = {
-        {"server", about->server}, {"status", "ok"}, {"source", about->source}};
-    struct store_where where = {filters, *about->source ? 3 : 2};
-    struct text *out = &asking->finding->sentence;
-    struct point point = about->best;
-    struct busy busy = {0};
-    int64_t count;
-    TRY(store_values(about->store, "disturbed", where, take_busy, &busy));
-    asking->finding->known = busy.disturbed > 0 && 5 * busy.disturbed >= busy.all;
-    if (!asking->finding->known) {
-        text_printf(out, "No: %lld of %lld results", (long long)busy.disturbed,
-                    (long long)busy.all);
-        finding_add_place(out, about);
-        text_add(out, " were disturbed.");
-        return STATUS_OK;
-    }
-    const struct store_filter why = {"disturbed", busy.why};
-    struct store_glance glance = {.metrics = none, .limit = 1};
-    TRY(finding_add_filters(about->arena, where, &why, 1, &glance.where));
-    TRY(store_rows(about->store, &glance, take_point, &point, &count));
-    text_add(out, busy_words(busy.why));
-    text_printf(out,
-                " during %lld of %lld results, and no finding rests on these. Measure again while "
-                "nothing else runs.",
-                (long long)busy.disturbed, (long long)busy.all);
-    text_clear(&asking->finding->command);
-    point_command(&point, &asking->finding->command);
-    for (size_t i = 0; i < asking->chart.count; i++)
-        finding_rests_on(asking->finding, &asking->chart.marks[i]);
     return STATUS_OK;
 }

@@ -218,6 +218,32 @@ static void advise(const struct best *best)
     }
 }
 
+/* No result may be concluded from. */
+static enum status say_again(const struct finding_about *about, struct text *out)
+{
+    const char *asked = finding_asked_for(about->where, "source");
+    const char *source = asked ? asked : about->source;
+    const struct store_filter filters[] = {{"model", about->model},
+                                           {"phase", about->phase},
+                                           {"server", about->server},
+                                           {"source", source}};
+    struct finding_lack lack;
+    TRY(finding_count_lack(about->store, about->arena,
+                           (struct store_where){filters, *source ? 4 : 3}, &lack));
+    text_add(out, "Measure ");
+    finding_add_work(out, about);
+    finding_add_place(out, about);
+    text_add(out, lack.disturbed ? " again while nothing else runs: " : ": ");
+    const size_t begin = out->length;
+    finding_add_lack(out, &lack);
+    if (out->length == begin)
+        text_add(out, "no result was checked");
+    else if (out->data[begin] >= 'A' && out->data[begin] <= 'Z')
+        out->data[begin] = (char)(out->data[begin] - 'A' + 'a');
+    text_add_char(out, '.');
+    return STATUS_OK;
+}
+
 enum status finding_next(struct asking *asking)
 {
     const struct finding_about *about = asking->about;
@@ -226,11 +252,7 @@ enum status finding_next(struct asking *asking)
     struct series series;
     TRY(finding_best_series(asking, 1, &series));
     if (!finding->known) {
-        text_add(&finding->sentence, "Measure ");
-        finding_add_work(&finding->sentence, about);
-        text_add(&finding->sentence, ": no result");
-        finding_add_place(&finding->sentence, about);
-        text_add(&finding->sentence, " was checked and not disturbed.");
+        TRY(say_again(about, &finding->sentence));
         finding_begin_command("bench", &about->best, about->phase, FINDING_BENCH, finding);
         return STATUS_OK;
     }

@@ -242,6 +242,8 @@ static enum status find_findings(struct store *store, struct arena *arena, struc
 
     for (size_t i = 0; i < FINDINGS && out->count < OVERVIEW_FINDINGS; i++)
         TRY(add_finding(&subjects, i, out));
+    if (!out->count)
+        return finding_say_lack(store, arena, here, &out->lacking, &out->command);
     return STATUS_OK;
 }
 
@@ -264,6 +266,8 @@ void overview_free(struct overview *overview)
     for (size_t i = 0; i < overview->count; i++)
         finding_free(&overview->findings[i]);
     overview->count = 0;
+    text_free(&overview->lacking);
+    text_free(&overview->command);
 }
 
 static void write_text(struct json_writer *json, const char *key, const char *value)
@@ -317,5 +321,7 @@ void overview_write(const struct overview *overview, struct json_writer *json)
     for (size_t i = 0; i < overview->count; i++)
         finding_write(&overview->findings[i], json);
     json_end(json);
+    write_text(json, "lacking", text_of(&overview->lacking));
+    write_text(json, "command", text_of(&overview->command));
     json_end(json);
 }

@@ -340,4 +340,64 @@ TEST(an_overview_without_memory)
     store_close(store);
 }
 
+/* Results that came with prony, of a machine of that name, are not counted with one's own. */
+TEST(an_overview_tells_that_its_own_results_were_disturbed)
+{
+    struct store *store = fresh_store();
+    struct arena arena = {0};
+    struct overview overview;
+    for (int batch = 1; batch <= 64; batch *= 2) {
+        char words[40];
+        snprintf(words, sizeof words, "server=far batch=%d", batch);
+        add(store, words, 100 * batch, 2);
+    }
+    store = ship_far(store);
+    plant(store, &(struct planted){
+                     .words = "server=far batch=3", .rate = 90, .times_floor = 2, .load = 0.7});
+    find_overview(store, "", &arena, &overview);
+    CHECK_EQUAL_TEXT(overview.machine.source, "own");
+    if (CHECK_EQUAL_INT(overview.count, 1)) {
+        CHECK_EQUAL_TEXT(overview.findings[0].name, "busy");
+        CHECK(strstr(text_of(&overview.findings[0].sentence), "the CPU during 1 of 1 result, and"));
+    }
+    overview_free(&overview);
+    arena_free(&arena);
+    store_close(store);
+}
+
+/* Without a finding it says why, and what would settle it. */
+TEST(an_overview_says_why_it_has_no_finding)
+{
+    static const struct {
+        bool unchecked;
+        double load;
+        const char *sentence;
+    } cases[] = {{true, 0, "2 of 2 results were not checked: no finding rests on these."},
+                 {true, 0.7, "the CPU during 1 of 9 results, and 8 more were not checked: no"}};
+    for (size_t i = 0; i < 2; i++) {
+        struct store *store = fresh_store();
+        struct arena arena = {0};
+        struct overview overview;
+        const int batches = i ? 9 : 2;
+        for (int batch = 1; batch <= batches; batch++) {
+            char words[40];
+            snprintf(words, sizeof words, "batch=%d", batch);
+            plant(store, &(struct planted){.words = words,
+                                           .rate = 100,
+                                           .times_floor = 2,
+                                           .unchecked = cases[i].unchecked,
+                                           .load = batch == 1 ? cases[i].load : 0});
+        }
+        find_overview(store, "", &arena, &overview);
+        CHECK_EQUAL_INT(overview.count, 0);
+        if (!CHECK(strstr(text_of(&overview.lacking), cases[i].sentence)))
+            printf("    %s\n", text_of(&overview.lacking));
+        if (!CHECK(text_starts(text_of(&overview.command), "prony bench net")))
+            printf("    %s\n", text_of(&overview.command));
+        overview_free(&overview);
+        arena_free(&arena);
+        store_close(store);
+    }
+}
+
 CHECK_MAIN

@@ -465,7 +465,7 @@ TEST(own_results_before_those_that_came_with_prony)
     expect(store, "unit", true, "3 × as fast as the CPU of box at batch 64");
     expect(store, "unit", true, "(CPU: box; GPU: far, shipped with prony.)");
     expect(store, "batch", true, "batch 64 trains 4 ×");
-    expect(store, "threads", true, ", shipped with prony.)");
+    expect(store, "threads", true, "On 2 cores (shipped with prony): 4 threads bring");
     store_close(store);
 }
 
@@ -490,7 +490,7 @@ TEST(another_machine_may_know)
     add(store, "framework=prony backend=simd batch=64 threads=2", 1800, 2);
     add(store, "framework=prony backend=cuda unit=gpu batch=64 server=far", 90000, 2);
     expect(store, "threads", true, "A second thread brings 1.8 ×");
-    expect(store, "threads", true, "(Measured on ");
+    expect(store, "threads", true, "On 2 cores: A second thread brings 1.8 ×");
     store_close(store);
 }
 
@@ -549,6 +549,35 @@ TEST(without_results)
     CHECK_MESSAGE("there is no result of it's, mine with phase inference, precision tf32,bf16, "
                   "server box yet; to add some: prony bench 'it'\\''s, mine' --phase inference "
                   "--precision tf32,bf16 --store ");
+    arena_free(&arena);
+    store_close(store);
+}
+
+/* Where this machine does not know, the same unit of another comes before another unit; and no
+ * command asks for a GPU that is not here. */
+TEST(the_same_unit_elsewhere_knows_better)
+{
+    struct store *store = fresh_store();
+    struct arena arena = {0};
+    struct finding_about about;
+    add(store, "server=far unit=gpu backend=cuda batch=64 unit_name='NVIDIA H200'", 90000, 2);
+    add(store, "server=far unit=gpu backend=cuda batch=1 unit_name='NVIDIA H200'", 9000, 2);
+    store = ship_far(store);
+    add(store, "server=near batch=64", 100, 1.25);
+    plant(store, &(struct planted){.words = "batch=64", .rate = 90, .times_floor = 2, .load = 0.7});
+    look(store, "", "limit", SENTENCE, "On 2 cores: Training `net` at batch 64", true);
+    look(store, "", "batch", SENTENCE, "On 2 cores (shipped with prony): ", true);
+    look(store, "", "next", SENTENCE, "Measure training `net` on box again while nothing else",
+         true);
+    look(store, "", "next", SENTENCE, "the CPU during 1 of 1 result.", true);
+    CHECK_OK(finding_about(store, &arena, (struct store_where){0}, &about));
+    about.machine.no_gpu = true;
+    for (size_t i = 0; i < FINDINGS; i++) {
+        struct finding found;
+        CHECK_OK(finding_ask(&about, i, &found));
+        CHECK(!found.command.length || !strstr(text_of(&found.command), "gpu"));
+        finding_free(&found);
+    }
     arena_free(&arena);
     store_close(store);
 }

@@ -54,8 +54,6 @@ static void add_heading(const struct overview *overview, int width, struct text 
 enum status answer_overview(const struct overview *overview, const char *store_flag, int width)
 {
     static const char none[] = "There is no result yet. To measure for a minute:";
-    static const char unknown[] =
-        "These results carry no sentence yet: they are too few, or were not checked.";
     struct text text = {0};
     if (!*overview->machine.server) {
         text_printf(&text, "%s\n    prony suite demo%s\n", none, store_flag);
@@ -67,8 +65,10 @@ enum status answer_overview(const struct overview *overview, const char *store_f
         snprintf(lead, sizeof lead, "%3zu  ", i + 1);
         wrap_add(&text, lead, text_of(&overview->findings[i].sentence), width);
     }
-    if (overview->count == 0)
-        wrap_add(&text, "", unknown, width);
+    if (overview->count == 0) {
+        wrap_add(&text, "", text_of(&overview->lacking), width);
+        wrap_add_command(&text, "    ", text_of(&overview->command), width);
+    }
     return print_text(&text);
 }
 

@@ -387,6 +387,8 @@ export interface Overview {
   newest: string | null;
   others: MachineEntry[];
   findings: Finding[];
+  lacking: string | null; // without findings: why
+  command: string | null; // and what would settle it
 }
 
 export interface Term {

@@ -143,18 +143,13 @@ function othersOf(title: string, machines: MachineEntry[]): Child {
 }
 
 // Results are there, and none of them carries a sentence yet.
-function tooFew(asked: Asked): HTMLElement {
-  const command = `prony suite demo --store ${shellWord(asked.status.store)}`;
+function noSentence({ lacking, command }: Overview, asked: Asked): HTMLElement {
   return element(
     "section",
     { className: "card note" },
-    element("h2", {}, "Too few results to conclude from"),
-    element(
-      "p",
-      {},
-      "This measures a small and a large network in about a minute; the cards appear as it runs:",
-    ),
-    commandToCopy(command),
+    element("h2", {}, "Nothing to conclude yet"),
+    element("p", {}, lacking ?? ""),
+    command ? commandToCopy(`${command} --store ${shellWord(asked.status.store)}`) : null,
   );
 }
 
@@ -167,7 +162,7 @@ function mainOf(overview: Overview, drawn: Drawn[], live: Live, terms: Term[], a
     ...live.running.map(progressOf),
     cards.length + coming.length > 0
       ? element("div", { className: "cards" }, ...cards, ...coming)
-      : tooFew(asked),
+      : noSentence(overview, asked),
     element(
       "div",
       { className: "elsewhere-list" },
