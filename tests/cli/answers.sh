@@ -42,9 +42,9 @@ for columns in 80 120; do
 done
 
 # A command that goes on after a backslash is the one that JSON has.
-COLUMNS=80 "$prony" answer large --minutes 0 $store >"$folder/answer"
+COLUMNS=80 "$prony" answer large --minutes 0 --unit cpu $store >"$folder/answer"
 sed -n '/^try/,/[^\\]$/p' "$folder/answer" | sed 's/^try//; s/\\$//' | tr -s '\n ' ' ' | sed 's/^ //; s/ $//' >"$folder/copied"
-"$prony" answer large --minutes 0 $store --format json | grep -qF "\"command\":\"$(cat "$folder/copied")\""
+"$prony" answer large --minutes 0 --unit cpu $store --format json | grep -qF "\"command\":\"$(cat "$folder/copied")\""
 report commands_can_be_copied $? "$(cat "$folder/copied")"
 
 expect refuses_other_formats 2 'expected json' "$prony" answer --format xml $store
@@ -70,6 +70,23 @@ output=$("$folder/tree/bin/prony" answer small --minutes 0.01 --store "$folder/m
 holds passes_reasons_on "$output" "left out    NumPy: "
 [ "$(printf '%s\n' "$output" | grep -c '^left out')" = 1 ]
 report says_it_once $? "$output"
+
+# Those that are installed, whatever their names, but none that loops over weights in Python.
+mkdir "$folder/tree/peers/abacus" "$folder/tree/peers/python-list"
+for peer in abacus python-list; do cp "$folder/tree/peers/numpy/peer" "$folder/tree/peers/$peer/"; done
+output=$("$folder/tree/bin/prony" answer small --minutes 0.01 --store "$folder/rivals.db" 2>&1)
+holds asks_the_frameworks_that_are_there "$output" "left out    abacus: "
+case $output in *[Ll]ist:*) report asks_no_python_list 1 "$output" ;; *) report asks_no_python_list 0 ;; esac
+
+# Where there is no GPU no command asks for one, though results of one came with prony.
+if ! "$prony" bench small --unit gpu --seconds 0.01 >/dev/null 2>&1; then
+    for network in large small wide; do
+        "$prony" answer $network --minutes 0 $store
+        "$prony" answer $network --minutes 0 --format json $store | grep -o '"command":"[^"]*"'
+    done | grep 'prony.*\(--unit [cpu,]*gpu\|--backend cuda\)' >"$folder/gpu"
+    [ ! -s "$folder/gpu" ]
+    report suggests_no_gpu_where_there_is_none $? "$(cat "$folder/gpu")"
+fi
 
 # One that computes wrongly is told with its reason; the others are measured all the same.
 mkdir "$folder/wrong"

@@ -29,7 +29,7 @@ struct options {
 
 enum { BATCHES = 4, NAMES = 256 };
 static const char *const batches[BATCHES] = {"1", "8", "64", "256"};
-enum { RIVALS = 8, THREADS = 3 }; /* configurations that these make, about */
+enum { TWO = 2, THREADS = 3 }; /* batches beside others; numbers of threads, at most */
 static const double SECONDS_LEAST = 0.3, SECONDS_MOST = 3;
 
 /* Those of the unit that is asked about that can be opened here, with commas between, but the
@@ -64,8 +64,11 @@ struct trial {
 struct trials {
     const struct cli *cli;
     const struct options *options;
-    double seconds; /* of a configuration */
-    int left;       /* configurations of the trials that follow, at most */
+    double seconds;     /* of a configuration */
+    int left;           /* configurations of the trials that follow, at most */
+    struct text rivals; /* a list of --framework */
+    int rival_count;
+    char best[POINT_NUMBER]; /* the best batch so far */
     struct bench_part part;
 };
 
@@ -152,46 +155,56 @@ static enum status best_batch(const struct options *options, char out[POINT_NUMB
     return status;
 }
 
-/* "prony,numpy,pytorch": with the other frameworks that people use there and that are installed
- * with prony; "": there are none. */
-static enum status list_rivals(const struct cli *cli, bool gpu, char out[NAMES])
+/* "prony,numpy,pytorch": with the other frameworks that are installed with prony, but those that
+ * loop over weights in Python: an iteration of theirs may take minutes. "": there are none. */
+static enum status list_rivals(const struct cli *cli, struct text *out, int *count)
 {
-    static const char *const lists[2][3] = {{"numpy", "pytorch", "onnxruntime"},
-                                            {"pytorch", "jax", NULL}};
-    const char *folder, *path;
+    const char *folder, *const *names;
     struct arena arena = {0};
-    struct text names = {0};
+    size_t found = 0;
+    *count = 0;
     enum status status = cli_peers(cli, &arena, &folder);
-    for (size_t i = 0; i < 3 && status == STATUS_OK; i++)
-        if (lists[gpu][i] && peers_find(folder, lists[gpu][i], &arena, &path) == STATUS_OK)
-            text_printf(&names, ",%s", lists[gpu][i]);
-    snprintf(out, NAMES, "%s%s", names.length ? "prony" : "", text_of(&names));
     if (status == STATUS_OK)
-        status = text_done(&names);
-    text_free(&names);
+        status = peers_list(folder, &arena, &names, &found);
+    text_add(out, "prony");
+    for (size_t i = 0; i < found; i++)
+        if (!text_starts(names[i], "python-")) {
+            text_printf(out, ",%s", names[i]);
+            ++*count;
+        }
+    if (status == STATUS_OK)
+        status = text_done(out);
     arena_free(&arena);
     return status;
 }
 
 /* Other frameworks at the best batch and at 1, beside prony with as many threads. */
 static enum status measure_rivals(struct trials *trials, const char *backends, const char *threads,
-                                  bool gpu, const char *best)
+                                  int count)
 {
-    char names[NAMES], two[NAMES];
-    TRY(list_rivals(trials->cli, gpu, names));
-    if (!*names)
+    char two[NAMES];
+    if (!trials->rival_count)
         return STATUS_OK;
-    snprintf(two, sizeof two, strcmp(best, "1") ? "1,%s" : "%s", best);
-    return measure_some(trials, &(struct trial){"other frameworks", names, backends, two, threads},
-                        RIVALS);
+    snprintf(two, sizeof two, strcmp(trials->best, "1") ? "1,%s" : "%s", trials->best);
+    return measure_some(
+        trials,
+        &(struct trial){"other frameworks", text_of(&trials->rivals), backends, two, threads},
+        TWO * (trials->rival_count + count));
 }
 
-/* Batches with all cores, then at the best batch other numbers of threads, and other frameworks. */
+/* Of each backend its batches, the two beside others, and on a CPU its threads; of each rival two
+ * on a CPU, and on a GPU. */
+static int count_points(const struct trials *trials, int cpus, int gpus)
+{
+    return (BATCHES + TWO) * (cpus + gpus) + THREADS * cpus +
+           TWO * trials->rival_count * ((cpus > 0) + (gpus > 0));
+}
+
+/* Batches with all cores, then at the best batch other frameworks and other numbers of threads. */
 static enum status measure_trials(struct trials *trials)
 {
     const struct options *options = trials->options;
-    char cpus[NAMES], gpus[NAMES], all[NAMES] = "", best[POINT_NUMBER], cores[NAMES],
-                                   threads[NAMES];
+    char cpus[NAMES], gpus[NAMES], all[NAMES] = "", cores[NAMES], threads[NAMES];
     const char *named = NULL;
     struct cpu cpu;
     int cpu_count, gpu_count;
@@ -199,12 +212,12 @@ static enum status measure_trials(struct trials *trials)
     TRY(cli_unit(trials->cli, options->unit, &named)); /* one that is not here says why */
     TRY(list_backends(trials->cli, options->unit, false, cpus, &cpu_count));
     TRY(list_backends(trials->cli, options->unit, true, gpus, &gpu_count));
+    TRY(list_rivals(trials->cli, &trials->rivals, &trials->rival_count));
     for (int i = 0; i < BATCHES; i++)
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "," : "", batches[i]);
-    const double each = options->minutes * 60 / ((BATCHES + 7) * (cpu_count + gpu_count) + 1);
+    trials->left = count_points(trials, cpu_count, gpu_count);
+    const double each = options->minutes * 60 / (trials->left + 1);
     trials->seconds = fmin(fmax(each, SECONDS_LEAST), SECONDS_MOST);
-    trials->left = (BATCHES + THREADS) * cpu_count + BATCHES * gpu_count +
-                   RIVALS * ((cpu_count > 0) + (gpu_count > 0));
     snprintf(cores, sizeof cores, "%d", cpu.cores);
     if (cpu_count)
         TRY(measure_some(trials, &(struct trial){"batches", NULL, cpus, all, cores},
@@ -212,15 +225,15 @@ static enum status measure_trials(struct trials *trials)
     if (gpu_count)
         TRY(measure_some(trials, &(struct trial){"batches, GPU", NULL, gpus, all, NULL},
                          BATCHES * gpu_count));
-    TRY(best_batch(options, best));
+    TRY(best_batch(options, trials->best));
     if (gpu_count)
-        TRY(measure_rivals(trials, gpus, NULL, true, best));
+        TRY(measure_rivals(trials, gpus, NULL, gpu_count));
     if (!cpu_count)
         return STATUS_OK;
-    TRY(measure_rivals(trials, cpus, cores, false, best));
+    TRY(measure_rivals(trials, cpus, cores, cpu_count));
     snprintf(threads, sizeof threads, cpu.cores > 3 ? "1,%d,%d" : "1,%d",
              cpu.cores > 3 ? cpu.cores / 2 : cpu.cores, cpu.cores);
-    return measure_some(trials, &(struct trial){"threads", NULL, cpus, best, threads},
+    return measure_some(trials, &(struct trial){"threads", NULL, cpus, trials->best, threads},
                         THREADS * cpu_count);
 }
 
@@ -229,6 +242,7 @@ static enum status measure_all(const struct cli *cli, const struct options *opti
     struct trials trials = {.cli = cli, .options = options};
     enum status status = measure_trials(&trials);
     progress_end(&trials.part.progress);
+    text_free(&trials.rivals);
     return status;
 }
 
@@ -304,7 +318,7 @@ static enum status print_findings(const struct finding_about *about, int width)
 
 /* What was not measured: frameworks of which everything was skipped, and what failed, each with its
  * reason. */
-enum { LEFT_OUT = 8, LOOKED_AT = 100 /* the newest */ };
+enum { LEFT_OUT = 16, LOOKED_AT = 100 /* the newest */ };
 struct left_out {
     const struct finding_about *about;
     const char *status; /* of the records: "skipped" or "failed" */
@@ -394,11 +408,33 @@ static enum status take_left_out(void *context, int64_t id, const char *line, si
     return status;
 }
 
-/* "failed      prony (blas), batch 64, 256: …" */
+/* "left out    CuPy, FANN and Go: prony machine says why" */
+static enum status print_more(const struct left_out *left_out, size_t from, int width)
+{
+    struct text text = {0};
+    for (size_t i = from; i < left_out->count; i++)
+        text_printf(&text, "%s%s",
+                    i == from                 ? ""
+                    : i + 1 < left_out->count ? ", "
+                                              : " and ",
+                    framework_title(left_out->list[i].framework));
+    text_add(&text, ": prony machine says why");
+    enum status status = text_done(&text);
+    if (status == STATUS_OK)
+        status = answer_line("left out", text_of(&text), width);
+    text_free(&text);
+    return status;
+}
+
+/* "failed      prony (blas), batch 64, 256: …"; of many that were skipped the first with reasons.
+ */
 static enum status print_left_out(const struct left_out *left_out, int width)
 {
+    enum { REASONS = 3 };
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < left_out->count && status == STATUS_OK; i++) {
+    const bool many = left_out->count > REASONS && !left_out->list[0].batch_count;
+    const size_t shown = many ? REASONS - 1 : left_out->count;
+    for (size_t i = 0; i < shown && status == STATUS_OK; i++) {
         const struct left_out_entry *entry = &left_out->list[i];
         const char *backend = entry->backend;
         struct text text = {0};
@@ -412,6 +448,8 @@ static enum status print_left_out(const struct left_out *left_out, int width)
             status = answer_line(entry->batch_count ? "failed" : "left out", text_of(&text), width);
         text_free(&text);
     }
+    if (many && status == STATUS_OK)
+        status = print_more(left_out, shown, width);
     return status;
 }
 
@@ -472,6 +510,7 @@ static enum status print_all(const struct cli *cli, const struct options *option
         status = blame_network(options, status);
     if (status == STATUS_OK) {
         about.machine.gpu |= about.machine.here && has_gpu(cli);
+        about.machine.no_gpu = !has_gpu(cli);
         status = options->format ? answer_json(&about) : print_text(options, &about);
     }
     store_close(store);
