@@ -237,7 +237,7 @@ static enum status say_again(const struct finding_about *about, struct text *out
     const size_t begin = out->length;
     finding_add_lack(out, &lack);
     if (out->length == begin)
-        text_add(out, "no result was checked");
+        text_add(out, "nothing may be concluded from its results");
     else if (out->data[begin] >= 'A' && out->data[begin] <= 'Z')
         out->data[begin] = (char)(out->data[begin] - 'A' + 'a');
     text_add_char(out, '.');

@@ -108,7 +108,7 @@ if "$prony" store create --empty $store >/dev/null 2>&1 &&
     shown query_bars "$prony" query --where '' --x framework --y time_median --aggregate best $store
     shown query_dots "$prony" query --x framework --y time_median --log y $store
     shown answer "$prony" answer $store
-    shown answer_network "$prony" answer large --minutes 0 $store
+    shown answer_network "$prony" answer small --minutes 0 --unit cpu $store
     shown store_check "$prony" store check $store
     shown query_baseline "$prony" query --where '' --x batch --baseline first --draw none $store
 else
