@@ -229,14 +229,21 @@ static enum status take_program(void *context, const char *key, const char *valu
     return STATUS_OK;
 }
 
-/* A record has its program's hash when prony opened the network. Other programs' models and
- * frameworks are names that prony need not know, so no command has them. */
+enum status finding_is_opened(struct store *store, const char *model, const char *framework,
+                              bool *out)
+{
+    const struct store_filter filters[] = {{"model", model}, {"framework", framework}};
+    *out = false;
+    return store_values(store, "program", (struct store_where){filters, *framework ? 2 : 1},
+                        take_program, out);
+}
+
+/* Other programs' models and frameworks are names that prony need not know, so no command has them.
+ */
 static enum status drop_foreign(const struct finding_about *about, struct finding *finding)
 {
-    const struct store_filter filters[] = {{"model", about->model}, {"framework", finding->asks}};
-    const struct store_where where = {filters, *finding->asks ? 2 : 1};
-    bool opened = false;
-    TRY(store_values(about->store, "program", where, take_program, &opened));
+    bool opened;
+    TRY(finding_is_opened(about->store, about->model, finding->asks, &opened));
     if (!opened)
         text_clear(&finding->command);
     return STATUS_OK;

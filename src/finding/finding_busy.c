@@ -115,11 +115,14 @@ enum status finding_say_lack(struct store *store, struct arena *arena, struct st
                     (long long)rest, rest == 1 ? "" : "s", rest == 1 ? "was" : "were");
         text_add(command, "prony suite demo");
     } else {
+        bool opened;
         finding_add_lack(sentence, &lack);
         text_add(sentence, ": no finding rests on these.");
-        text_add(sentence, lack.disturbed ? " Measure again while nothing else runs."
-                                          : " Measure again, with a check.");
-        point_command(&lack.point, command);
+        TRY(finding_is_opened(store, lack.point.model, lack.point.framework, &opened));
+        if (opened && lack.disturbed)
+            text_add(sentence, " Measure again while nothing else runs.");
+        if (opened)
+            point_command(&lack.point, command);
     }
     TRY(text_done(sentence));
     return text_done(command);

@@ -161,5 +161,8 @@ enum status finding_add_frameworks(const struct finding_about *about, bool gpu, 
 /* Fills in the best result of about's model, phase and machine. */
 enum status finding_find_best(struct finding_about *about);
 bool finding_is_gpu(const struct point *point);
+/* Did prony open this model, of this framework ("": any)? Then a record has its program's hash. */
+enum status finding_is_opened(struct store *store, const char *model, const char *framework,
+                              bool *out);
 
 #endif
