@@ -28,7 +28,7 @@ unknown() {
             for (i in names) is_command[names[i]] = 1
             while ((getline line < flags) > 0) { has[line] = 1; split(line, words, " "); any[words[2]] = 1 }
             while ((getline line < colours) > 0) any[line] = 1
-            any["--version"] = any["--cfg"] = 1 # the latter is SimGrid'"'"'s
+            any["--version"] = any["--cfg"] = any["--mpi"] = 1 # the last two are SimGrid'"'"'s and srun'"'"'s
         }
         function look(verb, rest,   flag) {
             while (match(rest, /(^|[^-a-z])--[a-z][a-z-]*/)) {
