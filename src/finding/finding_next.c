@@ -206,12 +206,9 @@ static void advise(const struct best *best)
         text_add(best->out, " here: its limit is not known.");
         try_values(best, 0, "");
     } else if (floors > FAR) {
-        struct figure times = {floors, 0};
         text_add(best->out, "See where the time goes: ");
         add_subject(best);
-        text_add(best->out, " takes ");
-        finding_add_times(best->asking, times);
-        text_add(best->out, " as long as the limit.");
+        text_add(best->out, " is far from the limit.");
         try_profile(best);
     } else {
         (gpu ? advise_gpu : advise_cpu)(best);

@@ -219,7 +219,7 @@ static enum status read_gpu(struct nsys *nsys)
 static enum status read_tables(struct nsys *nsys)
 {
     size_t found = 0;
-    bool there, names;
+    bool there, names, store;
     TRY(has_table(nsys, "StringIds", &names));
     for (size_t i = 0; names && i < sizeof sources / sizeof *sources; i++) {
         TRY(has_table(nsys, sources[i].table, &there));
@@ -228,6 +228,12 @@ static enum status read_tables(struct nsys *nsys)
         TRY(read_source(nsys, &sources[i]));
         found++;
     }
+    TRY(has_table(nsys, "removal", &store));
+    if (!found && store)
+        FAIL(STATUS_INPUT,
+             "%s: found a store of prony, expected a file of records or a trace; prony store "
+             "export --store %s writes its records",
+             nsys->path, nsys->path);
     if (!found)
         FAIL(STATUS_INPUT,
              "%s: found no table CUPTI_ACTIVITY_KIND_…, expected an export of Nsight Systems "

@@ -328,7 +328,7 @@ TEST(what_next)
     expect(store, "next", true, "See where the time goes: no larger batch brings more");
     look(store, "", "next", COMMAND, "prony profile", true);
     add(store, "batch=64", 200, 5);
-    expect(store, "next", true, "training `net` at batch 64 takes 5 × as long as the limit");
+    expect(store, "next", true, "training `net` at batch 64 is far from the limit");
     add_bound(store, "batch=64", 300, 1.2, "flop");
     expect(store, "next", true, "Try both cores for training `net`");
     look(store, "", "next", COMMAND, " --batch 64 --threads 1,2", true);
@@ -347,7 +347,7 @@ TEST(what_next_of_a_gpu)
         double times_floor;
         const char *sentence, *command;
     } cases[] = {
-        {"precision=tf32", "flop", 3, "takes 3 × as long as the limit",
+        {"precision=tf32", "flop", 3, "is far from the limit",
          "prony profile net --phase training --backend cuda --precision tf32 --batch 64 --unit gpu"},
         {"", "latency", 46, "launches", " --backend cuda --unit gpu --batch 64-512*2"},
         {"", "flop", 1.2, "Try bf16 for training `net` at batch 64: arithmetic",
@@ -359,7 +359,7 @@ TEST(what_next_of_a_gpu)
          " --data real/dram --batch 64 --unit gpu --ingestion pinned,overlapped"},
         {"phase=inference scenario=queued", "flop", 3, "more samples in a call",
          " --unit gpu --scenario queued --batch 64-512*2"},
-        {"framework=pytorch backend=graph", "flop", 3, "with PyTorch takes 3 ×",
+        {"framework=pytorch backend=graph", "flop", 3, "with PyTorch is far from",
          "prony profile net --phase training --batch 64 --unit gpu"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -6,6 +6,7 @@
 #include "cli/program/program_run.h"
 #include "cli/program/prove_program.h"
 #include "cli/program/trace_command.h"
+#include "cli/table/prose.h"
 #include "nn/network.h"
 
 #include <stdio.h>
@@ -19,6 +20,8 @@ struct advise_flags {
     bool json, rules, once, prove, no_fusion;
 };
 
+enum { HANG = 9 }; /* where a line of --rules goes on */
+
 /* What the proofs in the store say of it. */
 static void print_record(const struct rule *rule, const struct proof_history *history)
 {
@@ -26,10 +29,11 @@ static void print_record(const struct rule *rule, const struct proof_history *hi
     if (!history->proofs)
         return;
     proof_history_correct(history, &low, &high);
-    printf("       proofs: %lld, faster in %lld, as expected in %lld; of a gain g the range is "
-           "1 + %.2f (g - 1) to 1 + %.2f (g - 1)\n",
-           (long long)history->proofs, (long long)history->faster, (long long)history->held, low,
-           high);
+    prose_printf(HANG,
+                 "       proofs: %lld, faster in %lld, as expected in %lld; of a gain g the range "
+                 "is 1 + %.2f (g - 1) to 1 + %.2f (g - 1)",
+                 (long long)history->proofs, (long long)history->faster, (long long)history->held,
+                 low, high);
 }
 
 static enum status print_rules(const char *store)
@@ -37,11 +41,12 @@ static enum status print_rules(const char *store)
     struct proof_history *histories;
     TRY(prove_histories(store, &histories));
     for (int i = 0; i < RULES; i++) {
-        printf("%-4s %s\n", rules[i].id, rules[i].title);
+        prose_printf(HANG, "%-4s %s", rules[i].id, rules[i].title);
         for (size_t j = 0; j < lever_count; j++)
             if (strcmp(levers[j].rule, rules[i].id) == 0)
-                printf("       lever %s%s: %s\n", levers[j].key,
-                       levers[j].asked ? " (only where --lever names it)" : "", levers[j].help);
+                prose_printf(HANG, "       lever %s%s: %s", levers[j].key,
+                             levers[j].asked ? " (only where --lever names it)" : "",
+                             levers[j].help);
         print_record(&rules[i], &histories[i]);
     }
     for (int i = 0; i < NOTICES; i++)

@@ -6,6 +6,7 @@
 #include "cli/remark.h"
 #include "cli/screen.h"
 #include "cli/suite_file.h"
+#include "cli/table/prose.h"
 
 #include <stdio.h>
 
@@ -56,6 +57,7 @@ static enum status run_suites(struct cli *cli, void *options)
 {
     const char *names[SUITE_NAMES];
     size_t count;
+    int some = 0, of = 0; /* the first that can be measured in part */
     (void)options;
     TRY(suite_names(&cli->arena, names, &count));
     printf("%-*s%*s%*s  for\n", NAME_WIDTH, "suite", COUNT_WIDTH, "results", TIME_WIDTH, "about");
@@ -67,10 +69,16 @@ static enum status run_suites(struct cli *cli, void *options)
         if (plan_suite(cli, &cli->arena, names[i], &points, &absent, &seconds) == STATUS_MEMORY)
             return STATUS_MEMORY;
         print_suite(names[i], points, absent, seconds);
+        if (absent && !of) {
+            some = points - absent;
+            of = points;
+        }
         TRY(cli_flush());
     }
-    puts("\nprony suite NAME runs one, prony suite FILE a text file with such lines.\n"
-         "Where the results read 8 of 129, the others need what this machine lacks.");
+    puts("\nprony suite NAME runs one, prony suite FILE a text file with such lines.");
+    if (of)
+        prose_printf(0, "Where the results read %d of %d, the others need what this machine lacks.",
+                     some, of);
     return STATUS_OK;
 }
 

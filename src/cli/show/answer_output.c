@@ -53,7 +53,7 @@ static void add_heading(const struct overview *overview, int width, struct text 
 
 enum status answer_overview(const struct overview *overview, const char *store_flag, int width)
 {
-    static const char none[] = "There is no result yet. To measure for a minute:";
+    static const char none[] = "There is no result yet. To measure this machine:";
     struct text text = {0};
     if (!*overview->machine.server) {
         text_printf(&text, "%s\n    prony suite demo%s\n", none, store_flag);
@@ -67,7 +67,8 @@ enum status answer_overview(const struct overview *overview, const char *store_f
     }
     if (overview->count == 0) {
         wrap_add(&text, "", text_of(&overview->lacking), width);
-        wrap_add_command(&text, "    ", text_of(&overview->command), width);
+        if (overview->command.length)
+            wrap_add_command(&text, "    ", text_of(&overview->command), width);
     }
     return print_text(&text);
 }

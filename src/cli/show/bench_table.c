@@ -84,6 +84,15 @@ static const char *time_heading(const struct sweep *sweep)
     return strcmp(phase, "training") == 0 ? "time per step   " : "time per batch   ";
 }
 
+/* Rows that differ in who computes only have one limit, which the footer tells. */
+static bool limits_differ(const struct bench_table *table)
+{
+    for (int i = 0; i < AXIS_COUNT; i++)
+        if (table->varies[i] && i != AXIS_framework && i != AXIS_backend && i != AXIS_through)
+            return true;
+    return false;
+}
+
 static void add_columns(struct bench_table *table, const struct sweep *sweep)
 {
     struct show_table *show = &table->show;
@@ -93,8 +102,10 @@ static void add_columns(struct bench_table *table, const struct sweep *sweep)
         show_table_column(show, "speed-up", SHOW_RIGHT, 85, FIGURE_ROOM);
     show_table_column(show, "of the limit", SHOW_RIGHT, 80, LIMIT_ROOM);
     show_table_column(show, "result", SHOW_LEFT, SHOW_ALWAYS, RESULT_ROOM);
-    show_table_column(show, "limit", SHOW_RIGHT, 60, FIGURE_ROOM);
-    show_table_column(show, "set by", SHOW_LEFT, 50, BOUND_ROOM);
+    if (limits_differ(table)) {
+        show_table_column(show, "limit", SHOW_RIGHT, 60, FIGURE_ROOM);
+        show_table_column(show, "set by", SHOW_LEFT, 50, BOUND_ROOM);
+    }
     show_table_column(show, "p90", SHOW_RIGHT, 30, FIGURE_ROOM);
     show_table_column(show, "FLOP/s", SHOW_RIGHT, 40, FIGURE_ROOM);
 }
@@ -176,7 +187,8 @@ static void add_verdict(struct show_table *show, const struct record *record)
     text_free(&out);
 }
 
-enum { SPEED_UP = 2, FIGURES = 9 }; /* cells from the time on; the speed-up is that of workers */
+/* Cells from the time on. The speed-up is that of workers; after the limit stands its bound. */
+enum { SPEED_UP = 2, LIMIT = 5, FIGURES = 9 };
 
 /* The figures of a row; `cells` are those from the time on. */
 static void fill_figures(struct show_table *show, const struct record *record, struct text *cells)
@@ -193,8 +205,8 @@ static void fill_figures(struct show_table *show, const struct record *record, s
     show_of_limit(&cells[3], record);
     show_record_result(show, record, &cells[4]);
     if (ok) {
-        show_time(&cells[5], record->time_ns.median / show_times_limit(record));
-        text_add(&cells[6], show_bound(record->bound));
+        show_time(&cells[LIMIT], record->time_ns.median / show_times_limit(record));
+        text_add(&cells[LIMIT + 1], show_bound(record->bound));
         show_time(&cells[7], record->time_ns.p90);
         if (record->flop > 0)
             text_add_count(&cells[8], record->flop / record_work_ns(record) * 1e9);
@@ -219,7 +231,8 @@ static void add_row(struct bench_table *table, const struct record *record)
     fill_figures(show, record, figures);
     for (int i = 0; i < FIGURES; i++) {
         show->failed |= figures[i].failed;
-        if (i != SPEED_UP || table->varies[AXIS_workers])
+        const bool limit = i == LIMIT || i == LIMIT + 1;
+        if ((i != SPEED_UP || table->varies[AXIS_workers]) && (!limit || limits_differ(table)))
             cells[c++] = text_of(&figures[i]);
     }
     show_table_row(show, cells);

@@ -16,7 +16,7 @@ export function emptyStore(status: Status): Content {
         element(
           "p",
           { id: "message" },
-          "Measure this machine: a small and a large network, in about a minute. The results appear here as it runs.",
+          "Measure this machine: a small and a large network. The results appear here as it runs.",
         ),
         commandToCopy(`prony suite demo --store ${store}`),
         element("p", {}, "Or measure one network:"),
