@@ -31,4 +31,6 @@ results choosing 14 '"reached":1[,}]'
 impatient=$(grep -e '--batch 64' suites/dlpg.suite | grep -v -e '--patience 60')
 grep -q -e '--batch 64' suites/dlpg.suite && [ -z "$impatient" ]
 report the_chart_is_checked_on_a_gpu $? "without --patience 60: $impatient"
+grep -q -e '--phase inference --batch 16 --precision fp32,tf32,bf16,fp16,int8 --unit cpu' suites/dlpg.suite
+report the_chart_has_int8 $? "$(cat suites/dlpg.suite)"
 exit $status

@@ -11,7 +11,7 @@ static const struct {
     {"backend", "simd", "blas"},
     {"model", "large", "small"},
     {"phase", "training", "inference"},
-    {"precision", "fp32", "bf16"},
+    {"precision", "fp32", "int8"},
     {"data", "synthetic", "real/disk"},
     {"ingestion", "resident", "pinned"},
     {"batch", "64", "128"},
