@@ -120,12 +120,22 @@ shown compare "$prony" compare "$folder/made.jsonl" "$folder/slower.jsonl"
 recorded=tests/trace/recorded
 shown compare_profiles "$prony" compare $recorded/launch.single.trace.gz $recorded/launch.graph.trace.gz
 
+shown profile_trace "$prony" profile $recorded/copy.pinned.trace.gz
+masked explain_workers "$prony" explain small --workers 2 --phase training --batch 8
+shown advise_rules "$prony" advise --rules --store "$folder/none.db"
+
 measured bench "$prony" bench small --batch 1,10 --backend ref --seconds 0.02
 measured bench_joined "$prony" bench small --batch 1,2 --backend ref --phase training,inference \
     --isa scalar --fusion on,off --optimiser sgd,adam --caches warm --skip optimiser=adam --seconds 0.02
 measured bench_skips "$prony" bench small --backend ref --threads 1,2,3 --batch 1,2 --seconds 0.02
 measured bench_kernels "$prony" bench --kernels sgd activate --backend ref --seconds 0.01
 fits bench_against "$prony" bench small --backend ref --against ref --seconds 0.1
+fits bench_precision "$prony" bench small --precision fp32,bf16,int8 --phase inference --seconds 0.01
+fits profile_command "$prony" profile -- sh -c true
+fits advise "$prony" advise small --backend ref --seconds 0.01
+fits comm "$prony" comm --workers 2 --bytes 100k
+printf '# One line.\nsmall --backend ref --batch 1,2 --seconds 0.01\n' >"$folder/one.suite"
+fits suite "$prony" suite "$folder/one.suite"
 fits profile "$prony" profile small --backend ref --seconds 0.05
 fits machine "$prony" machine
 
@@ -133,6 +143,7 @@ fits machine "$prony" machine
 masked train "$prony" train mlp:4-8-3 iris --epochs 20 --backend ref --out "$folder/iris.model"
 masked export "$prony" export lenet --out "$folder/lenet.onnx"
 masked predict "$prony" predict "$folder/iris.model" iris --backend ref
+masked quantise "$prony" quantise "$folder/iris.model" iris --out "$folder/iris8.model"
 awk 'BEGIN {
     print "id,area,city,price"
     for (i = 0; i < 90; i++) printf "%d,%s,%s,%d\n", i, i % 9 ? 40 + i * 7 % 80 : "", i % 3 ? "Rome" : "Bari",
