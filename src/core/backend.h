@@ -59,7 +59,8 @@ struct plan_options {
     enum answering answering;
     /* Carry out the program's communication, and outlive the plan. NULL: it has none … */
     struct comm *comm;
-    struct comm_queue *queue; /* … or, of the queue, none goes on beside the computation */
+    struct comm *across;      /* … or none across copies of the network … */
+    struct comm_queue *queue; /* … or no sum of gradients goes on beside the computation */
     struct traffic *traffic;  /* is added to by run; or NULL */
 };
 

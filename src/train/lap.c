@@ -37,25 +37,19 @@ static enum status split_step(struct recipe_step *step, const struct leg *leg, b
     return STATUS_OK;
 }
 
-static int lap_workers(const struct lap *lap)
-{
-    return sharing_workers(&lap->sharing);
-}
-
-/* Do workers share out the samples of a step? */
+/* Do workers, or groups of them, share out the samples of a step? */
 static bool shares_samples(const struct lap *lap)
 {
-    return lap_workers(lap) > 1 && !sharing_splits(&lap->sharing);
+    return sharing_copies(&lap->sharing) > 1;
 }
 
 /* This worker's part of a step of `samples`. */
 static void share_out(const struct lap *lap, int64_t samples, struct leg *leg)
 {
-    const bool shared = shares_samples(lap);
     int64_t to;
     leg->all = samples;
     leg->micros = 1;
-    data_share_range(samples, shared ? lap->sharing.comm->rank : 0, shared ? lap_workers(lap) : 1,
+    data_share_range(samples, sharing_copy(&lap->sharing), sharing_copies(&lap->sharing),
                      &leg->first, &to);
     leg->counted = to - leg->first;
     leg->batch = leg->counted;
@@ -110,6 +104,7 @@ enum status lap_compile(struct lap *lap, const struct engine *engine, const stru
     int64_t batch = options->batch < rows ? options->batch : rows;
     int64_t whole = rows / batch, rest = rows % batch;
     const int64_t batches[LAP_LEGS] = {batch, rest};
+    TRY(sharing_check(&lap->sharing, sharing_workers(&lap->sharing), network->name, batch));
     lap->rows = rows;
     lap->params = params;
     lap->steps = whole + (rest > 0);
@@ -124,12 +119,10 @@ enum status lap_compile(struct lap *lap, const struct engine *engine, const stru
     return make_rings(lap);
 }
 
-/* Do sums of gradients go on while the unit computes? Between processes of one machine they would
- * take the CPU's own time; a GPU has that to spare. */
-static bool sums_beside(const struct lap *lap)
+bool lap_sums_beside(const struct lap *lap, const struct comm *comm)
 {
-    return shares_samples(lap) && lap_program(lap)->updates && !lap->sharing.average &&
-           (!lap->sharing.comm->near || strcmp(lap->engine->backend->unit, "cpu") != 0);
+    return lap->steps && lap_program(lap)->updates && !lap->sharing.average &&
+           (!comm->near || strcmp(lap->engine->backend->unit, "cpu") != 0);
 }
 
 enum status lap_prepare(struct lap *lap, const struct engine *engine, const struct params *params)
@@ -137,7 +130,7 @@ enum status lap_prepare(struct lap *lap, const struct engine *engine, const stru
     lap->engine = engine;
     if (sharing_splits(&lap->sharing))
         return lap_split_prepare(lap, params);
-    if (lap->steps && sums_beside(lap))
+    if (shares_samples(lap) && lap_sums_beside(lap, lap->sharing.comm))
         TRY(comm_queue_open(lap->sharing.comm, &lap->queue));
     const struct plan_options options = {.slots = 1,
                                          .answering = lap->answering,
@@ -310,7 +303,7 @@ static void sum_steps(const struct lap *lap, const struct leg *leg, int64_t from
 /* Adds what steps [from, to) gave on all workers. */
 static enum status add_scores(const struct lap *lap, int64_t from, int64_t to, struct score *score)
 {
-    if (lap_workers(lap) > 1)
+    if (sharing_workers(&lap->sharing) > 1)
         TRY(comm_all_reduce(lap->sharing.comm, lap->sums + 2 * from, 2 * (size_t)(to - from),
                             DTYPE_F64));
     score->has_right = program_find(lap_program(lap), ROLE_OUTPUT, "right") >= 0;

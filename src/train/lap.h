@@ -5,8 +5,8 @@
  * likes: all at once, or some steps at a time to look at a clock in between.
  *
  * Workers that share a lap take the same batches in the same order: each its part of every one.
- * Where the network itself is split (lap_split.h) each takes whole batches. Scores are those of all
- * of them. */
+ * Where the network itself is split (lap_split.h) each takes whole batches, or its copy's part of
+ * them. Scores are those of all of them. */
 #ifndef PRONY_TRAIN_LAP_H
 #define PRONY_TRAIN_LAP_H
 
@@ -34,6 +34,8 @@ struct lap {
     struct sharing sharing; /* by which workers, and how */
     struct engine split_engine; /* where the network is split: this worker's part of the parameters,
                                    on the same device */
+    struct comm *copy, *across; /* … to the workers of its copy of the network, and to those with
+                                   the same part of other copies */
     struct params *params;      /* of its programs */
     struct comm_queue *queue;   /* sums gradients beside computing; NULL: nothing does */
     int64_t apart, of;          /* samples since parameters were averaged: this worker's, and all */
@@ -91,6 +93,9 @@ enum status lap_compile(struct lap *lap, const struct engine *engine, const stru
                         struct params *params, const struct compile_options *options, int64_t rows);
 /* Makes the plans. Of a split network this worker's part takes its values out of `params`. */
 enum status lap_prepare(struct lap *lap, const struct engine *engine, const struct params *params);
+/* Do sums of gradients between these ranks go on while the unit computes? Between processes of one
+ * machine they would take the CPU's own time; a GPU has that to spare. */
+bool lap_sums_beside(const struct lap *lap, const struct comm *comm);
 /* Begins a lap over the `rows` rows of the order (NULL: as they come), with `step` of its steps
  * already done. The order and the data must live as long as the lap. */
 enum status lap_begin(struct lap *lap, const struct lap_data *data, const uint32_t *order,

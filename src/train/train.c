@@ -292,7 +292,8 @@ static void tell_network(const struct model *model, struct text *facts)
 
 static void tell_sharing(const struct sharing *sharing, struct text *facts)
 {
-    agree_fact(facts, "--parallelism", "%s", parallelism_name(sharing->parallelism));
+    agree_fact(facts, "--parallelism", "%s", sharing_name(sharing));
+    agree_fact(facts, "--copies", "%d", sharing->copies);
     agree_fact(facts, "--micro-batches", "%d", sharing->micros);
     agree_fact(facts, "--pipeline", "%s", pipeline_schedule_name(sharing->schedule));
     agree_fact(facts, "--average-every", "%d", sharing->average);

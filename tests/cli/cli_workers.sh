@@ -45,6 +45,23 @@ one=$(deep | grep -o 'epoch 3 of 3, loss [0-9.]*, accuracy [0-9.]*')
 for workers in 2 3; do
     says as_one_by_model_of_$workers "$one" deep --parallelism model --workers $workers
 done
+# Copies of a split network take parts of every batch, also of the last, smaller one.
+for way in data-pipeline data-model; do
+    says as_one_by_$way "$one" deep --parallelism $way --workers 4
+done
+thirds() { "$prony" train mlp:64-32-24-16-10 digits --backend simd --threads 1 --epochs 3 --batch 21 "$@"; }
+says as_one_by_three_copies "$(thirds | grep -o 'epoch 3 of 3, loss [0-9.]*, accuracy [0-9.]*')" \
+    thirds --parallelism data-pipeline --workers 6 --copies 3
+expect it_says_how_many_copies 0 '4 workers, 1 thread each, 2 copies of the network, pipeline of 2 micro-batches' \
+    deep --parallelism data-pipeline --workers 4 --micro-batches 2
+expect copies_need_workers 2 'prony: --parallelism data-pipeline: found 3 workers, expected two copies' \
+    "$prony" train small iris --workers 3 --parallelism data-pipeline
+expect copies_divide_workers 2 'prony: --copies: found 3 for 4 workers, expected two copies' \
+    "$prony" train small iris --workers 4 --parallelism data-model --copies 3
+expect copies_divide_batches 2 'prony: small: found batches of 7 samples and 2 copies of the network' \
+    "$prony" train small iris --workers 4 --batch 7 --parallelism data-model
+expect copies_are_of_products 2 'prony: --copies: found --parallelism pipeline, expected data-model or' \
+    "$prony" train small iris --workers 4 --parallelism pipeline --copies 2
 expect it_says_how_it_is_split 0 '2 workers, 1 thread each, pipeline of 4 micro-batches, 1f1b' \
     deep --parallelism pipeline --workers 2 --micro-batches 4
 expect stages_need_layers 2 'prony: small: found 9 stages, expected at most 4' \
@@ -55,7 +72,7 @@ expect micro_batches_are_named 2 'found 30, expected a number that divides the b
     "$prony" train small iris --workers 2 --batch 100 --parallelism pipeline --micro-batches 30
 expect recipes_have_one_loss 2 'prony: gan: found the recipe gan, expected feed_forward' \
     "$prony" train gan ring:200 --workers 2 --parallelism pipeline
-expect a_known_way 2 "prony: --parallelism: found 'both', expected pipeline, model or data" \
+expect a_known_way 2 "prony: --parallelism: found 'both', expected data, model, pipeline, data-model" \
     "$prony" train small iris --workers 2 --parallelism both
 expect a_known_order 2 "prony: --pipeline: found 'zigzag', expected 1f1b or gpipe" \
     "$prony" train small iris --workers 2 --parallelism pipeline --pipeline zigzag
@@ -75,6 +92,12 @@ holds strong_scaling_shares_a_batch "$(grep '"workers":3.*"scaling":"strong"' "$
 expect strong_scaling_divides 2 'prony: --scaling strong: found batch 7 and 2 workers' \
     "$prony" bench small --batch 7 --workers 1,2 --scaling strong
 expect workers_train 0 'needs --phase training' "$prony" bench small --phase inference --workers 2 --seconds 0.02
+
+rm -f "$folder/records"
+"$prony" bench mlp:8-24-16-4 --batch 12 --backend simd --workers 1,4 --scaling strong --parallelism data-model,data-pipeline \
+    --seconds 0.02 --out "$folder/records" >"$folder/table"
+rows=$(grep -c '"parallelism":"data-.*"status":"ok".*"verdict":"right"' "$folder/records")
+report copies_are_right $((rows != 2)) "$rows of 2 rows are right: $(cat "$folder/table")"
 
 # PyTorch's own way takes turns with them.
 if /usr/bin/python3 -c 'import torch.distributed' 2>/dev/null; then
@@ -127,6 +150,20 @@ report no_stage_waits "$((seconds > 5 || code != 1))" "$seconds s, status $code:
 pipe --workers 3 --resume "$folder/stage" --out "$folder/stage" >/dev/null
 cmp "$folder/whole" "$folder/stage"
 report a_resumed_pipeline_is_the_same $? "the resumed training differs from the one that was never killed"
+
+# Two copies of a pipeline: killed, they go on to the bits of those that were not.
+copies() {
+    "$prony" train mlp:64-256-256-10 digits --backend simd --threads 1 --epochs 40 --workers 4 \
+        --parallelism data-pipeline --micro-batches 4 "$@"
+}
+copies --out "$folder/whole" >/dev/null
+hit KILL 3 4 "$folder/copy" "$prony" train mlp:64-256-256-10 digits --backend simd --threads 1 --epochs 40 \
+    --workers 4 --parallelism data-pipeline --micro-batches 4 --out "$folder/copy"
+holds a_killed_copy_is_named "$said" "prony: rank 3 (host $(uname -n), process "
+report no_copy_waits "$((seconds > 5 || code != 1))" "$seconds s, status $code: $said"
+copies --resume "$folder/copy" --out "$folder/copy" >/dev/null
+cmp "$folder/whole" "$folder/copy"
+report resumed_copies_are_the_same $? "the resumed training differs from the one that was never killed"
 
 # One that hangs is noticed.
 hit STOP 0 2 "$folder/stop" "$prony" train mlp:64-32-10 digits --backend simd --threads 1 --epochs 4000 \

@@ -107,6 +107,31 @@ static inline void learner_data_open(struct learner_data *data, const struct pro
         data->order[i] = i * 5 % LEARNER_ROWS;
 }
 
+enum { LEARNER_VIEWS = 3 };
+static inline void learner_views(const struct learner_data *data,
+                                 struct named_view views[LEARNER_VIEWS])
+{
+    views[0] = (struct named_view){ROLE_INPUT, "x", data->x, LEARNER_ROWS};
+    views[1] = (struct named_view){ROLE_INPUT, "label", data->label, LEARNER_ROWS};
+    views[2] = (struct named_view){ROLE_INPUT, "target", data->target, LEARNER_ROWS};
+}
+
+/* The same entries with the same values. */
+static inline enum status learner_copy(struct params *to, const struct params *from)
+{
+    params_init(to, from->real);
+    for (int32_t i = 0; i < from->count; i++) {
+        int32_t entry;
+        const struct entry *e = &from->entries[i];
+        TRY(params_declare(to, e->name, e->role, e->dtype, e->shape, e->init, &entry));
+        if (e->matrix)
+            params_mark_matrix(to, entry);
+        memcpy(params_data(to, entry), params_data(from, i), (size_t)e->bytes);
+    }
+    to->control = from->control;
+    return STATUS_OK;
+}
+
 /* Runs the body as that many ranks at once, each a thread. */
 static inline bool on_ranks(int size, enum status (*body)(struct comm *comm, void *context),
                             void *context)

@@ -23,9 +23,7 @@ struct learning {
 
 static struct named_view *views_of(struct learner_data *data, struct named_view views[4])
 {
-    views[0] = (struct named_view){ROLE_INPUT, "x", data->x, LEARNER_ROWS};
-    views[1] = (struct named_view){ROLE_INPUT, "label", data->label, LEARNER_ROWS};
-    views[2] = (struct named_view){ROLE_INPUT, "target", data->target, LEARNER_ROWS};
+    learner_views(data, views);
     views[3] = (struct named_view){ROLE_OUTPUT, "loss", data->loss, STEPS * MICROS};
     return views;
 }
@@ -33,20 +31,6 @@ static struct named_view *views_of(struct learner_data *data, struct named_view 
 static struct binding order_of(const struct learner_data *data)
 {
     return (struct binding){.order = data->order, .order_count = LEARNER_ROWS};
-}
-
-static void copy_values(struct params *to, const struct params *from)
-{
-    params_init(to, from->real);
-    for (int32_t i = 0; i < from->count; i++) {
-        int32_t entry;
-        const struct entry *e = &from->entries[i];
-        CHECK_OK(params_declare(to, e->name, e->role, e->dtype, e->shape, e->init, &entry));
-        if (e->matrix)
-            params_mark_matrix(to, entry);
-        memcpy(params_data(to, entry), params_data(from, i), (size_t)e->bytes);
-    }
-    to->control = from->control;
 }
 
 /* One worker: each micro-batch forward and back, then the update. */
@@ -60,7 +44,7 @@ static bool learn_alone(struct learning *learning)
     struct binding binding = order_of(&learning->data);
     const unsigned learn =
         PART_BIT(PART_PREPARE) | PART_BIT(PART_FORWARD) | PART_BIT(PART_BACKWARD);
-    copy_values(&learning->alone, &learning->whole);
+    CHECK_OK(learner_copy(&learning->alone, &learning->whole));
     if (!CHECK(rig_open(&rig, learning->backend)) ||
         !CHECK_OK(fuse(learning->program, rig.backend, rig.device, &fused)) ||
         !ready_open(&ready, &rig, &learning->alone, fused))
@@ -142,7 +126,7 @@ static void learning_close(struct learning *learning)
 /* Do so many stages give the same parameters, statistics, moments and losses? */
 static void check_stages(struct learning *learning, int stages)
 {
-    copy_values(&learning->stages, &learning->whole);
+    CHECK_OK(learner_copy(&learning->stages, &learning->whole));
     memset(learning->data.loss, 0, sizeof learning->data.loss);
     if (on_ranks(stages, learn_stage, learning) &&
         (!CHECK(same_params(&learning->stages, &learning->alone)) ||

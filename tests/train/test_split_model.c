@@ -4,7 +4,7 @@
 #include "learners.h"
 #include "random_networks.h"
 
-enum { STEPS = 50, BATCH = 12, VIEWS = 3 };
+enum { STEPS = 50, BATCH = 12 };
 
 /* One network's training, by one worker and by several. */
 struct learning {
@@ -17,30 +17,23 @@ struct learning {
     int64_t steps;
 };
 
-static void views_of(const struct learner_data *data, struct named_view views[VIEWS])
-{
-    views[0] = (struct named_view){ROLE_INPUT, "x", data->x, LEARNER_ROWS};
-    views[1] = (struct named_view){ROLE_INPUT, "label", data->label, LEARNER_ROWS};
-    views[2] = (struct named_view){ROLE_INPUT, "target", data->target, LEARNER_ROWS};
-}
-
 /* As any rank of several, or as the only one. */
 static enum status learn(struct learning *learning, struct comm *comm, struct split_ranks *split,
                          struct params *out)
 {
     struct engine engine = {0};
     struct rank_plan rank = {0};
-    struct named_view views[VIEWS];
+    struct named_view views[LEARNER_VIEWS];
     const struct backend *backend;
     const struct device_options options = {.threads = 1, .isa = ISA_AVX512};
     const struct binding binding = {.order = learning->data.order, .order_count = LEARNER_ROWS};
     enum status status;
-    views_of(&learning->data, views);
+    learner_views(&learning->data, views);
     TRY_OR(done, registry_find(rig_registry(), "ref", &backend));
     TRY_OR(done, engine_open(&engine, backend, &options));
     const struct plan_options plan = {.slots = 1, .comm = comm};
     TRY_OR(done, rank_plan_open(&rank, &engine, split, &learning->whole, &plan));
-    TRY_OR(done, rank_plan_bind(&rank, views, VIEWS, &binding));
+    TRY_OR(done, rank_plan_bind(&rank, views, LEARNER_VIEWS, &binding));
     TRY_OR(done, backend->run(rank.plan, PARTS_ALL, 0, learning->steps));
     TRY_OR(done, backend->sync(rank.plan));
     TRY_OR(done, rank_plan_download(&rank));
@@ -61,20 +54,6 @@ static enum status learn_rank(struct comm *comm, void *context)
     return learn(learning, comm, &split, &learning->ranks);
 }
 
-static void copy_values(struct params *to, const struct params *from)
-{
-    params_init(to, from->real);
-    for (int32_t i = 0; i < from->count; i++) {
-        int32_t entry;
-        const struct entry *e = &from->entries[i];
-        CHECK_OK(params_declare(to, e->name, e->role, e->dtype, e->shape, e->init, &entry));
-        if (e->matrix)
-            params_mark_matrix(to, entry);
-        memcpy(params_data(to, entry), params_data(from, i), (size_t)e->bytes);
-    }
-    to->control = from->control;
-}
-
 static bool learning_open(struct learning *learning, const char *name, const char *text,
                           int32_t classes, const char *optimiser, int64_t steps)
 {
@@ -91,7 +70,7 @@ static bool learning_open(struct learning *learning, const char *name, const cha
     params_fill(&learning->whole, 11);
     CHECK_OK(network_rate(learning->network, optimiser, &learning->whole.control.rate));
     learner_data_open(&learning->data, learning->program, learning->network, classes);
-    copy_values(&learning->alone, &learning->whole);
+    CHECK_OK(learner_copy(&learning->alone, &learning->whole));
     return true;
 }
 
@@ -109,15 +88,15 @@ static bool learn_alone(struct learning *learning)
 {
     struct rig rig;
     struct ready ready = {0};
-    struct view views[VIEWS];
-    struct named_view named[VIEWS];
+    struct view views[LEARNER_VIEWS];
+    struct named_view named[LEARNER_VIEWS];
     struct binding binding = {
         .views = views, .order = learning->data.order, .order_count = LEARNER_ROWS};
-    views_of(&learning->data, named);
+    learner_views(&learning->data, named);
     if (!CHECK(rig_open(&rig, "ref")) ||
         !ready_open(&ready, &rig, &learning->alone, learning->program))
         return false;
-    for (int i = 0; i < VIEWS; i++) {
+    for (int i = 0; i < LEARNER_VIEWS; i++) {
         const int32_t tensor = program_find(learning->program, named[i].role, named[i].name);
         if (tensor >= 0)
             views[binding.view_count++] = (struct view){tensor, named[i].data, named[i].rows};
@@ -150,7 +129,7 @@ static double largest_difference(const struct params *a, const struct params *b)
 /* Is what so many ranks learn within `most` of what one does? */
 static void check_ranks(struct learning *learning, int ranks, double most)
 {
-    copy_values(&learning->ranks, &learning->whole);
+    CHECK_OK(learner_copy(&learning->ranks, &learning->whole));
     for (int32_t e = 0; e < learning->ranks.count; e++) /* what nobody gives back shows */
         memset(params_data(&learning->ranks, e), 0xff, (size_t)learning->ranks.entries[e].bytes);
     if (on_ranks(ranks, learn_rank, learning)) {

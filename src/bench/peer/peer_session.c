@@ -98,7 +98,8 @@ static enum status read_sharing(const struct peer_session *session, const struct
              (long long)workers);
     if (session->comm && strcmp(json_text(request, "phase", ""), "training") != 0)
         FAIL(STATUS_UNSUPPORTED, "--workers needs --phase training");
-    return sharing_read(json_text(asked, "parallelism", NULL), NULL, 0, PARALLEL_DATA, out);
+    const struct sharing_flags flags = {.parallelism = json_text(asked, "parallelism", NULL)};
+    return sharing_read(&flags, PARALLEL_DATA, out);
 }
 
 /* Of the axes that were asked for, what it has. */

@@ -286,10 +286,11 @@ static enum status find_ceilings(struct explained *explained)
 static enum status settle_split(const struct cli *cli, struct explain_flags *flags)
 {
     const struct args *args = &cmd_explain.args;
-    const struct split_flags *split = &flags->split;
-    if (!split->workers && (split->parallelism || split->pipeline || split->micro_batches))
-        FAIL(STATUS_INPUT, "--parallelism, --pipeline and --micro-batches are for several workers: "
-                           "--workers 4");
+    struct split_flags *split = &flags->split;
+    const struct sharing_flags *said = &split->said;
+    if (!split->workers && (said->parallelism || said->schedule || said->micros || said->copies))
+        FAIL(STATUS_INPUT, "--parallelism, --pipeline, --micro-batches and --copies are for "
+                           "several workers: --workers 4");
     if (!split->workers)
         return STATUS_OK;
     if (!args_given(args, &cli->found, "phase"))
@@ -301,8 +302,8 @@ static enum status settle_split(const struct cli *cli, struct explain_flags *fla
         FAIL(STATUS_INPUT, "--workers: found a backend, expected none: what workers do is shown as "
                            "ops, not as kernels");
     if (!args_given(args, &cli->found, "batch"))
-        flags->batch = split->micro_batches ? split->micro_batches : 4 * split->workers;
-    return STATUS_OK;
+        flags->batch = 0;
+    return explain_split_settle(split, &flags->batch);
 }
 
 static enum status run_explain(struct cli *cli, void *options)
@@ -349,11 +350,14 @@ static const struct arg rows[] = {
     {AT(recompute), NULL, "a training that keeps fewer activations and computes the others again"},
     {ARG_NAMED("workers", struct explain_flags, split.workers), "N",
      "show how N workers share out a training", ARG_FROM(1, 1024)},
-    {ARG_NAMED("parallelism", struct explain_flags, split.parallelism), "NAME",
-     "pipeline: a stage of the layers each; model: a part of each layer; data: a part of each batch (pipeline)"},
-    {ARG_NAMED("pipeline", struct explain_flags, split.pipeline), "NAME",
+    {ARG_NAMED("parallelism", struct explain_flags, split.said.parallelism), "NAME",
+     "pipeline: a stage of the layers each; model: a part of each layer; data: a part of each batch; "
+     "data-model, data-pipeline: both (pipeline)"},
+    {ARG_NAMED("copies", struct explain_flags, split.said.copies), "N",
+     "with data-model, data-pipeline: copies of the network (as many as may be)", ARG_FROM(2, 512)},
+    {ARG_NAMED("pipeline", struct explain_flags, split.said.schedule), "NAME",
      "order of a pipeline's turns: 1f1b, or gpipe: all forwards first (1f1b)"},
-    {ARG_NAMED("micro-batches", struct explain_flags, split.micro_batches), "N",
+    {ARG_NAMED("micro-batches", struct explain_flags, split.said.micros), "N",
      "parts of a batch in a pipeline (up to 4 a worker)", ARG_FROM(1, 1e6)},
     {AT(json), NULL, "one line of JSON"},
     {CLI_SHAPE(struct explain_flags)},

@@ -60,8 +60,13 @@ static enum status read_lists(const struct simulate_flags *flags, struct arena *
 static enum status run_curve(struct simulated *simulated, const struct lists *lists, int way,
                              int scaling)
 {
-    TRY(sharing_read(lists->parallelism.values[way], simulated->pipeline, simulated->micros,
-                     PARALLEL_DATA, &simulated->sharing));
+    const struct sharing_flags flags = {.parallelism = lists->parallelism.values[way],
+                                        .schedule = simulated->pipeline,
+                                        .micros = simulated->micros};
+    TRY(sharing_read(&flags, PARALLEL_DATA, &simulated->sharing));
+    if (simulated->sharing.copied)
+        FAIL(STATUS_INPUT, "--parallelism: found %s, expected data, model or pipeline",
+             flags.parallelism);
     simulated->weak = strcmp(lists->scaling.values[scaling], choice_name(CHOICE_scaling_weak)) == 0;
     simulated_begin(simulated);
     for (int i = 0; i < lists->workers.count; i++) {

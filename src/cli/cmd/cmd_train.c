@@ -288,7 +288,6 @@ static enum status finish(struct training *training)
 static void introduce_workers(const struct training *training)
 {
     const struct train_flags *flags = training->flags;
-    const struct sharing *sharing = &flags->sharing;
     const int size = training->worker->size, micros = prony_micros(training->network);
     struct text line = {0};
     if (size == 1 && micros == 1)
@@ -296,15 +295,7 @@ static void introduce_workers(const struct training *training)
     if (size > 1)
         text_printf(&line, "%d workers, %d %s each, ", size, flags->options.threads,
                     flags->options.threads == 1 ? "thread" : "threads");
-    if (sharing->parallelism == PARALLEL_PIPELINE)
-        text_printf(&line, "pipeline of %d micro-batches, %s", micros,
-                    pipeline_schedule_name(sharing->schedule));
-    else
-        text_printf(&line, "%s parallel", parallelism_name(sharing->parallelism));
-    if (sharing->average == 1)
-        text_add(&line, ", the mean of parameters after every step");
-    else if (sharing->average)
-        text_printf(&line, ", the mean of parameters every %d steps", sharing->average);
+    sharing_tell(&flags->sharing, micros, &line);
     prose_print(text_of(&line), 2);
     text_free(&line);
 }
@@ -542,7 +533,11 @@ static const struct arg rows[] = {
     {AT(workers), "N", "train by N processes here (1; under mpirun its ranks)", ARG_FROM(1, 256)},
     {AT(parallelism), "NAME",
      "data: a part of each batch for every worker; model: a part of each layer; pipeline: some of "
-     "the layers (data)"},
+     "the layers; data-model, data-pipeline: both (data)"},
+    {AT(copies), "N",
+     "with data-model, data-pipeline: copies of the network, each for as many workers (as many as "
+     "may be)",
+     ARG_FROM(2, 128)},
     {ARG_NAMED("micro-batches", struct train_flags, micro_batches), "N",
      "into which a pipeline cuts every batch (up to four for each worker)", ARG_FROM(1, 1e6)},
     {ARG_NAMED("pipeline", struct train_flags, pipeline), "NAME",

@@ -10,6 +10,7 @@
 
 struct data_view {
     const struct explained *explained;
+    const struct split_flags *flags;
     int32_t workers, batch, most, least; /* samples: of all, of a worker */
     int32_t programs, reductions;
     uint64_t bytes, activations; /* added up in a step; of the worker with most samples */
@@ -97,7 +98,7 @@ static void print_text(const struct data_view *view, struct text *out)
 static void print_json(const struct data_view *view, struct text *out)
 {
     struct json_writer json;
-    explain_split_begin(view->explained, "data", view->workers, &json, out);
+    explain_split_begin(view->explained, view->flags, &json, out);
     json_put_uint(&json, "samples", (uint64_t)view->most);
     json_put_uint(&json, "flop", (uint64_t)view->flop);
     json_put_uint(&json, "activation_bytes", view->activations);
@@ -111,6 +112,7 @@ enum status explain_data(struct explained *explained, const struct split_flags *
                          struct text *out)
 {
     struct data_view view = {.explained = explained,
+                             .flags = flags,
                              .workers = (int32_t)flags->workers,
                              .batch = explained->options.batch};
     if (view.workers > view.batch)

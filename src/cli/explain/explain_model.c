@@ -12,6 +12,8 @@
 
 struct model_view {
     const struct explained *explained;
+    const struct split_flags *flags;
+    uint64_t across; /* bytes that a rank sums across copies of the network, at most */
     struct split_ranks split;
     int32_t workers;
     double flop;                            /* of one worker alone, a step */
@@ -34,7 +36,7 @@ static void count_reductions(struct model_view *view)
     const struct program *program = view->split.ranks[0].program;
     for (int32_t o = 0; o < program->op_count; o++) {
         const struct op *op = &program->ops[o];
-        if (op->kind != OP_all_reduce)
+        if (op->kind != OP_all_reduce || op->attr.all_reduce.across)
             continue;
         const uint64_t bytes = program->tensors[op_input(program, op, 0)].bytes;
         view->reductions++;
@@ -172,6 +174,7 @@ static void print_text(const struct model_view *view, struct text *out)
     text_add(&line, " backward; a worker sends ");
     text_add_size(&line, sent_bytes(view));
     print_line(out, &line);
+    explain_split_copies(view->flags, view->explained->options.batch, view->across, out);
 }
 
 /* Where the rank's slices lie in the network's parameters. */
@@ -201,7 +204,9 @@ static void write_rank(struct json_writer *json, const struct split_rank *rank)
 static void print_json(const struct model_view *view, struct text *out)
 {
     struct json_writer json;
-    explain_split_begin(view->explained, "model", view->workers, &json, out);
+    explain_split_begin(view->explained, view->flags, &json, out);
+    if (view->flags->copies > 1)
+        json_put_uint(&json, "across_bytes", view->across);
     json_put_uint(&json, "all_reduces", (uint64_t)view->reductions);
     json_put_uint(&json, "forward_bytes", view->forward_bytes);
     json_put_uint(&json, "backward_bytes", view->backward_bytes);
@@ -217,7 +222,8 @@ static void print_json(const struct model_view *view, struct text *out)
 enum status explain_model(struct explained *explained, const struct split_flags *flags,
                           bool as_json, struct text *out)
 {
-    struct model_view view = {.explained = explained, .workers = (int32_t)flags->workers};
+    struct model_view view = {
+        .explained = explained, .flags = flags, .workers = (int32_t)flags->workers};
     const struct model_options options = {.ranks = view.workers, .own = -1};
     if (explained->step.count > 1)
         FAIL(STATUS_INPUT,
@@ -226,7 +232,8 @@ enum status explain_model(struct explained *explained, const struct split_flags 
              explained->network->name, explained->step.count);
     view.flop = flop_of(explained->program);
     TRY(split_model(explained->program, &explained->params, &options, &view.split));
-    enum status status = STATUS_OK;
+    enum status status =
+        explain_split_across(flags, explained->options.batch, &view.split, &view.across);
     for (int32_t r = 0; r < view.workers && status == STATUS_OK; r++)
         status = explained_smaller(explained, &view.split.ranks[r].program);
     if (status == STATUS_OK) {

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MICROS_OF_A_WORKER = 4 }; /* each of one sample, where no batch was asked for */
+
 /* What one rank does in a step. */
 struct rank_sum {
     const char *first, *last; /* layers */
@@ -23,6 +25,8 @@ struct rank_sum {
 
 struct split_view {
     const struct explained *explained;
+    const struct split_flags *flags;
+    uint64_t across; /* bytes that a rank sums across copies of the network, at most */
     struct split_ranks split;
     enum pipeline_schedule schedule;
     int32_t workers, micros, batch;
@@ -105,13 +109,14 @@ static enum status make_view(struct split_view *view, struct explained *explaine
     struct pipeline_options pipeline = {.stages = view->workers, .own = -1};
     struct program *program;
     view->batch = options->batch;
-    view->micros = flags->micro_batches ? (int32_t)flags->micro_batches
-                                        : pipeline_usual_micros(view->workers, options->batch);
+    view->micros = flags->sharing.micros ? flags->sharing.micros
+                                         : pipeline_usual_micros(view->workers, options->batch);
     pipeline.micros = view->micros;
     TRY(pipeline_compile(explained->network, &explained->params, options, view->micros, &program));
     enum status status = split_pipeline(program, &explained->params, &pipeline, &view->split);
     program_free(program);
     TRY(status);
+    TRY(explain_split_across(flags, view->batch, &view->split, &view->across));
     for (int32_t r = 0; r < view->workers; r++)
         TRY(explained_smaller(explained, &view->split.ranks[r].program));
     return count_ranks(view, &view->split.arena);
@@ -198,6 +203,7 @@ static void print_text(const struct split_view *view, struct text *out)
     print_table(view, out);
     text_add_char(out, '\n');
     print_sums(view, out);
+    explain_split_copies(view->flags, view->batch, view->across, out);
 }
 
 static void write_layers(struct json_writer *json, const struct program *program)
@@ -234,8 +240,62 @@ static void write_rank(struct json_writer *json, const struct split_view *view, 
     json_end(json);
 }
 
-void explain_split_begin(const struct explained *explained, const char *parallelism,
-                         int32_t workers, struct json_writer *json, struct text *out)
+enum status explain_split_settle(struct split_flags *flags, int64_t *batch)
+{
+    struct sharing *sharing = &flags->sharing;
+    const int workers = (int)flags->workers;
+    TRY(sharing_read(&flags->said, PARALLEL_PIPELINE, sharing));
+    TRY(sharing_check(sharing, workers, "--workers", *batch));
+    flags->copies = sharing->copied ? sharing_copies_of(sharing, workers) : 1;
+    flags->workers /= flags->copies;
+    *batch = *batch ? *batch / flags->copies
+                    : (sharing->micros ? sharing->micros : MICROS_OF_A_WORKER * flags->workers);
+    return STATUS_OK;
+}
+
+enum status explain_split_across(const struct split_flags *flags, int32_t batch,
+                                 struct split_ranks *split, uint64_t *bytes)
+{
+    const struct data_share share = {.samples = batch,
+                                     .of = batch * flags->copies,
+                                     .across = true,
+                                     .accumulated =
+                                         flags->sharing.parallelism == PARALLEL_PIPELINE};
+    *bytes = 0;
+    for (int32_t r = 0; flags->copies > 1 && r < split->count; r++) {
+        uint64_t own = 0;
+        TRY(split_rank_share(&split->ranks[r], &share));
+        const struct program *program = split->ranks[r].program;
+        for (int32_t o = 0; o < program->op_count; o++) {
+            const struct op *op = &program->ops[o];
+            const bool across = op->kind == OP_all_reduce && op->attr.all_reduce.across;
+            for (int32_t i = 0; across && i < op->inputs; i++)
+                own += program->tensors[op_input(program, op, i)].bytes;
+        }
+        *bytes = own > *bytes ? own : *bytes;
+    }
+    return STATUS_OK;
+}
+
+void explain_split_copies(const struct split_flags *flags, int32_t batch, uint64_t bytes,
+                          struct text *out)
+{
+    struct text line = {0};
+    if (flags->copies < 2)
+        return;
+    text_printf(&line,
+                "copies: this is one of %d, each takes %d samples of a step; a worker sums "
+                "at most ",
+                flags->copies, batch);
+    text_add_size(&line, (double)bytes);
+    text_add(&line, " of gradients and running statistics with those that have the same part, and "
+                    "sends ");
+    text_add_size(&line, 2.0 * (flags->copies - 1) / flags->copies * (double)bytes);
+    print_line(out, &line);
+}
+
+void explain_split_begin(const struct explained *explained, const struct split_flags *flags,
+                         struct json_writer *json, struct text *out)
 {
     json_begin(json, out);
     json_object(json);
@@ -245,9 +305,11 @@ void explain_split_begin(const struct explained *explained, const char *parallel
     json_object(json);
     json_put_text(json, "model", explained->network->name);
     json_put_text(json, "phase", "training");
-    json_put_text(json, "parallelism", parallelism);
-    json_put_uint(json, "workers", (uint64_t)workers);
-    json_put_uint(json, "batch", (uint64_t)explained->options.batch);
+    json_put_text(json, "parallelism", sharing_name(&flags->sharing));
+    json_put_uint(json, "workers", (uint64_t)(flags->workers * flags->copies));
+    if (flags->copies > 1)
+        json_put_uint(json, "copies", (uint64_t)flags->copies);
+    json_put_uint(json, "batch", (uint64_t)explained->options.batch * (uint64_t)flags->copies);
     json_put_uint(json, "parameters", params_count(&explained->params));
 }
 
@@ -261,7 +323,9 @@ void explain_split_end(struct json_writer *json, struct text *out)
 static void print_json(const struct split_view *view, struct text *out)
 {
     struct json_writer json;
-    explain_split_begin(view->explained, "pipeline", view->workers, &json, out);
+    explain_split_begin(view->explained, view->flags, &json, out);
+    if (view->flags->copies > 1)
+        json_put_uint(&json, "across_bytes", view->across);
     json_put_text(&json, "schedule", pipeline_schedule_name(view->schedule));
     json_put_uint(&json, "micro_batches", (uint64_t)view->micros);
     json_put_real(&json, "bubble", view->bubble);
@@ -276,10 +340,12 @@ static void print_json(const struct split_view *view, struct text *out)
 }
 
 static enum status explain_pipeline(struct explained *explained, const struct split_flags *flags,
-                                    enum pipeline_schedule schedule, bool as_json, struct text *out)
+                                    bool as_json, struct text *out)
 {
-    struct split_view view = {
-        .explained = explained, .workers = (int32_t)flags->workers, .schedule = schedule};
+    struct split_view view = {.explained = explained,
+                              .flags = flags,
+                              .workers = (int32_t)flags->workers,
+                              .schedule = flags->sharing.schedule};
     enum status status = make_view(&view, explained, flags);
     if (status == STATUS_OK && as_json)
         print_json(&view, out);
@@ -292,12 +358,9 @@ static enum status explain_pipeline(struct explained *explained, const struct sp
 enum status explain_split(struct explained *explained, const struct split_flags *flags,
                           bool as_json, struct text *out)
 {
-    struct sharing sharing = {0};
-    TRY(sharing_read(flags->parallelism, flags->pipeline, flags->micro_batches, PARALLEL_PIPELINE,
-                     &sharing));
-    switch (sharing.parallelism) {
+    switch (flags->sharing.parallelism) {
     case PARALLEL_MODEL: return explain_model(explained, flags, as_json, out);
     case PARALLEL_DATA: return explain_data(explained, flags, as_json, out);
-    default: return explain_pipeline(explained, flags, sharing.schedule, as_json, out);
+    default: return explain_pipeline(explained, flags, as_json, out);
     }
 }

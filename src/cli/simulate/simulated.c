@@ -66,8 +66,7 @@ void simulated_begin(struct simulated *simulated)
     simulated->first_rate = 0;
     text_clear(&simulated->first_problem);
     text_printf(&table->title, "%s, training, simulated: %s, %s parallelism, %s scaling, batch %d",
-                simulated->model, simulated->platform.title,
-                parallelism_name(simulated->sharing.parallelism),
+                simulated->model, simulated->platform.title, sharing_name(&simulated->sharing),
                 simulated->weak ? "weak" : "strong", simulated->batch);
     show_table_column(table, "workers", SHOW_RIGHT, SHOW_ALWAYS, 0);
     show_table_column(table, "batch each", SHOW_RIGHT, 30, 0);
@@ -116,7 +115,7 @@ static void remember(struct simulated *simulated, const struct verdict_point *po
 static void remember_step(struct simulated *simulated, int32_t workers, int32_t batch,
                           const struct simulate_result *result)
 {
-    struct verdict_point point = {.way = parallelism_name(simulated->sharing.parallelism),
+    struct verdict_point point = {.way = sharing_name(&simulated->sharing),
                                   .curve = simulated->curve,
                                   .workers = 1,
                                   .rate = simulated->first_rate,
@@ -142,7 +141,7 @@ static void set_point(const struct simulated *simulated, int32_t workers, int32_
     point->workers = workers;
     point->nodes = *simulated->platform.file ? 0 : platform_servers(&simulated->platform, workers);
     snprintf(point->parallelism, sizeof point->parallelism, "%s",
-             several ? parallelism_name(simulated->sharing.parallelism) : "");
+             several ? sharing_name(&simulated->sharing) : "");
     snprintf(point->scaling, sizeof point->scaling, "%s",
              !several          ? ""
              : simulated->weak ? choice_name(CHOICE_scaling_weak)

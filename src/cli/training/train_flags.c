@@ -43,8 +43,11 @@ static enum status read_goal(struct train_flags *flags)
 static enum status read_sharing(struct train_flags *flags)
 {
     struct sharing *sharing = &flags->sharing;
-    TRY(sharing_read(flags->parallelism, flags->pipeline, flags->micro_batches, PARALLEL_DATA,
-                     sharing));
+    const struct sharing_flags said = {.parallelism = flags->parallelism,
+                                       .schedule = flags->pipeline,
+                                       .micros = flags->micro_batches,
+                                       .copies = flags->copies};
+    TRY(sharing_read(&said, PARALLEL_DATA, sharing));
     sharing->sync_norm = flags->sync_norm;
     sharing->average = flags->average_every;
     if (sharing->average && sharing->sync_norm)
@@ -137,6 +140,8 @@ static void add_how(const struct train_flags *flags, struct text *out)
     if (flags->workers > 1)
         text_printf(out, " --workers %d", flags->workers);
     add_flag(out, "parallelism", flags->parallelism);
+    if (flags->copies)
+        text_printf(out, " --copies %d", flags->copies);
     add_flag(out, "pipeline", flags->pipeline);
     if (flags->micro_batches)
         text_printf(out, " --micro-batches %" PRId64, flags->micro_batches);

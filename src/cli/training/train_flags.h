@@ -14,7 +14,7 @@ struct train_flags {
     double memory;
     const char *until, *out, *curve, *store, *unit, *shape;
     bool numbers, classes, drop_rows, sync_norm, recompute;
-    int32_t workers;
+    int32_t workers, copies;
     const char *parallelism, *pipeline;
     int64_t micro_batches;
     int32_t average_every;

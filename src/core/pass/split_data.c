@@ -79,6 +79,8 @@ static float *loss_scale(struct op *op)
 static bool may_fold(const struct program *program, const struct data_share *share)
 {
     const int32_t parts = share->samples ? share->of / share->samples : 0;
+    if (share->across) /* the losses may be another rank's */
+        return false;
     if (!parts || share->of % share->samples || (parts & (parts - 1)))
         return false;
     for (int32_t o = 0; o < program->op_count; o++) {
@@ -90,12 +92,20 @@ static bool may_fold(const struct program *program, const struct data_share *sha
     return true;
 }
 
-static void reduce_now(struct splitting *split, const int32_t *tensors, int32_t count, bool weighed)
+static void write_reduce(const struct splitting *split, const int32_t *tensors, int32_t count,
+                         bool weighed)
 {
     struct op *op = draft_op(split->draft, OP_all_reduce, tensors, count, tensors, count);
     op->made_by = made_by;
     op->attr.all_reduce.samples = weighed ? 1 : split->share.samples;
     op->attr.all_reduce.of = weighed ? 1 : split->share.of;
+    op->attr.all_reduce.across = split->share.across;
+}
+
+static void reduce_now(const struct splitting *split, const int32_t *tensors, int32_t count,
+                       bool weighed)
+{
+    write_reduce(split, tensors, count, weighed);
     draft_op(split->draft, OP_wait, tensors, count, tensors, count)->made_by = made_by;
 }
 
@@ -190,12 +200,9 @@ static void close_bucket(struct splitting *split, bool weighed)
     for (int32_t i = 0; i < count; i++)
         split->bucket_of[tensors[i]] = split->bucket_count;
     split->buckets[split->bucket_count++] = (struct bucket){from, split->ready_count, false};
-    draft_part(split->draft, PART_BACKWARD);
+    draft_part(split->draft, split->share.accumulated ? PART_UPDATE : PART_BACKWARD);
     split->draft->layer = "";
-    struct op *op = draft_op(split->draft, OP_all_reduce, tensors, count, tensors, count);
-    op->made_by = made_by;
-    op->attr.all_reduce.samples = weighed ? 1 : split->share.samples;
-    op->attr.all_reduce.of = weighed ? 1 : split->share.of;
+    write_reduce(split, tensors, count, weighed);
 }
 
 /* Adds the tensors of one role that the op completes; a bucket that is full goes on its way. */
@@ -249,8 +256,11 @@ static void write(struct splitting *split)
     uint64_t bytes = 0;
     for (int32_t o = 0; o < update; o++) {
         copy_op(split, o);
-        collect(split, o, ROLE_GRAD, &bytes);
+        if (!split->share.accumulated)
+            collect(split, o, ROLE_GRAD, &bytes);
     }
+    for (int32_t o = 0; split->share.accumulated && o < update; o++)
+        collect(split, o, ROLE_GRAD, &bytes);
     close_bucket(split, split->folded);
     for (int32_t o = 0; o < update; o++)
         collect(split, o, ROLE_STATISTIC, &(uint64_t){0});
@@ -282,4 +292,13 @@ done:
     draft_drop(&draft);
     arena_free(&arena);
     return status;
+}
+
+enum status split_rank_share(struct split_rank *rank, const struct data_share *share)
+{
+    struct program *shared;
+    TRY(split_data(rank->program, share, &shared));
+    program_free(rank->program);
+    rank->program = shared;
+    return STATUS_OK;
 }

@@ -2,7 +2,7 @@
 #ifndef PRONY_CORE_PASS_SPLIT_DATA_H
 #define PRONY_CORE_PASS_SPLIT_DATA_H
 
-#include "core/program.h"
+#include "core/pass/split_ranks.h"
 
 enum { SPLIT_BUCKET_BYTES = 4 << 20 };
 
@@ -12,6 +12,10 @@ struct data_share {
     bool whole_norm; /* batch-norm computes with the mean and variance of the batch of all ranks,
                         not of the rank's own samples */
     int32_t bucket_bytes; /* gradients are reduced in pieces of about that many; 0: as usual */
+    bool across;      /* the program is a rank's, of several that share a copy of the network: sums
+                         are over the copies */
+    bool accumulated; /* gradients add up over several runs of the backward part: they are summed
+                         before the update */
 };
 
 /* The samples of `count` that rank `rank` of `ranks` takes: [*from, *to), in the order of the
@@ -31,5 +35,9 @@ static inline void data_share_range(int64_t count, int rank, int ranks, int64_t 
  * nothing is copied as it is. To be done before fuse, which then leaves these gradients alone. */
 enum status split_data(const struct program *program, const struct data_share *share,
                        struct program **out);
+
+/* The same of a rank's program, in its place: of one of several that share a copy of the network.
+ */
+enum status split_rank_share(struct split_rank *rank, const struct data_share *share);
 
 #endif

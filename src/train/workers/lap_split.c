@@ -2,6 +2,8 @@
  * parameters serves both. */
 #include "train/workers/lap_split.h"
 
+#include "base/memory.h"
+#include "core/pass/split_data.h"
 #include "core/pass/split_model.h"
 
 #include <string.h>
@@ -12,8 +14,8 @@ static int32_t micros_of(const struct lap *lap, const struct leg *leg)
     const bool first = leg == &lap->legs[0];
     int32_t micros = first ? lap->sharing.micros : lap->legs[0].micros;
     if (!micros)
-        return pipeline_usual_micros(sharing_workers(&lap->sharing), leg->all);
-    while (leg->all % micros)
+        return pipeline_usual_micros(sharing_parts(&lap->sharing), leg->batch);
+    while (leg->batch % micros)
         micros--;
     return micros;
 }
@@ -21,15 +23,16 @@ static int32_t micros_of(const struct lap *lap, const struct leg *leg)
 enum status lap_split_compile(struct lap *lap, struct leg *leg, const struct network *network,
                               struct params *params, const struct compile_options *options)
 {
-    struct compile_options each = *options;
+    struct compile_options each = *options, whole = *options;
     struct recipe_traits traits;
     TRY(recipe_traits(network, options, &traits));
-    each.batch = (int32_t)leg->all;
+    each.batch = (int32_t)leg->batch;
+    whole.batch = options->batch / sharing_copies(&lap->sharing);
     if (lap->sharing.parallelism == PARALLEL_PIPELINE) {
         const int32_t asked = lap->sharing.micros;
-        const bool refused = asked && options->batch % asked;
+        const bool refused = asked && whole.batch % asked;
         leg->micros = micros_of(lap, leg);
-        TRY(pipeline_compile(network, params, refused ? options : &each,
+        TRY(pipeline_compile(network, params, refused ? &whole : &each,
                              refused ? asked : leg->micros, &leg->step.programs[0]));
         leg->step.count = 1;
         return STATUS_OK;
@@ -61,27 +64,75 @@ static enum status check_alike(const struct lap *lap, const struct leg *leg)
     return STATUS_OK;
 }
 
-static enum status prepare_leg(struct lap *lap, struct leg *leg, const struct params *params)
+static enum status prepare_model(struct lap *lap, struct leg *leg, const struct params *params,
+                                 const struct data_share *share)
 {
-    struct comm *comm = lap->sharing.comm;
-    const struct program *program = leg->step.programs[0];
     const bool first = leg == &lap->legs[0];
-    if (lap->sharing.parallelism == PARALLEL_PIPELINE) {
-        const struct pipeline_setup setup = {.comm = comm,
-                                             .micros = leg->micros,
-                                             .schedule = lap->sharing.schedule,
-                                             .traffic = lap->sharing.traffic,
-                                             .as = first ? NULL : &lap->legs[0].split.rank.split};
-        return pipeline_open(&leg->split, &lap->split_engine, program, params, &setup);
-    }
     struct split_ranks split;
-    const struct model_options options = {.ranks = comm->size, .own = first ? comm->rank : -1};
-    TRY(split_model(program, params, &options, &split));
-    const struct plan_options plan = {.slots = 1, .comm = comm, .traffic = lap->sharing.traffic};
+    const struct model_options options = {.ranks = lap->copy->size,
+                                          .own = first ? lap->copy->rank : -1};
+    const struct plan_options plan = {.slots = 1,
+                                      .comm = lap->copy,
+                                      .across = lap->across,
+                                      .queue = lap->queue,
+                                      .traffic = lap->sharing.traffic};
+    TRY(split_model(leg->step.programs[0], params, &options, &split));
     enum status status =
-        rank_plan_open(&leg->split.rank, &lap->split_engine, &split, params, &plan);
+        lap->across ? split_rank_share(&split.ranks[lap->copy->rank], share) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = rank_plan_open(&leg->split.rank, &lap->split_engine, &split, params, &plan);
     split_ranks_free(&split);
     return status;
+}
+
+static enum status prepare_leg(struct lap *lap, struct leg *leg, const struct params *params)
+{
+    const bool pipeline = lap->sharing.parallelism == PARALLEL_PIPELINE;
+    const struct data_share share = {.samples = (int32_t)leg->counted,
+                                     .of = (int32_t)leg->all,
+                                     .across = true,
+                                     .accumulated = pipeline};
+    const struct pipeline_setup setup = {
+        .comm = lap->copy,
+        .across = lap->across,
+        .share = &share,
+        .micros = leg->micros,
+        .schedule = lap->sharing.schedule,
+        .traffic = lap->sharing.traffic,
+        .as = leg == &lap->legs[0] ? NULL : &lap->legs[0].split.rank.split};
+    return pipeline ? pipeline_open(&leg->split, &lap->split_engine, leg->step.programs[0], params,
+                                    &setup)
+                    : prepare_model(lap, leg, params, &share);
+}
+
+/* Workers of a copy follow each other. */
+static enum status open_groups(struct lap *lap)
+{
+    const struct sharing *sharing = &lap->sharing;
+    const int copies = sharing_copies(sharing), parts = sharing_parts(sharing);
+    int *ranks;
+    lap->copy = sharing->comm;
+    if (copies == 1)
+        return STATUS_OK;
+    if (strcmp(lap->engine->backend->unit, "cpu") != 0)
+        FAIL(STATUS_UNSUPPORTED,
+             "--parallelism %s: found the unit %s, expected cpu: no GPU has tried it yet",
+             sharing_name(sharing), lap->engine->backend->unit);
+    const int copy = sharing_copy(sharing), part = sharing->comm->rank % parts;
+    NEED(ranks = mem_array((size_t)(copies + parts), sizeof *ranks));
+    for (int i = 0; i < parts; i++)
+        ranks[i] = copy * parts + i;
+    for (int i = 0; i < copies; i++)
+        ranks[parts + i] = i * parts + part;
+    lap->copy = NULL;
+    enum status status = comm_group(sharing->comm, ranks, parts, &lap->copy);
+    if (status == STATUS_OK)
+        status = comm_group(sharing->comm, ranks + parts, copies, &lap->across);
+    mem_free(ranks);
+    TRY(status);
+    return sharing->parallelism == PARALLEL_MODEL && lap_sums_beside(lap, lap->across)
+               ? comm_queue_open(lap->across, &lap->queue)
+               : STATUS_OK;
 }
 
 enum status lap_split_prepare(struct lap *lap, const struct params *params)
@@ -89,6 +140,7 @@ enum status lap_split_prepare(struct lap *lap, const struct params *params)
     lap->split_engine = (struct engine){.backend = lap->engine->backend,
                                         .device = lap->engine->device,
                                         .recompute = lap->engine->recompute};
+    TRY(open_groups(lap));
     for (int i = 0; i < LAP_LEGS; i++) {
         struct leg *leg = &lap->legs[i];
         if (!leg->step.count)
@@ -109,6 +161,12 @@ void lap_split_close(struct lap *lap)
     if (lap->split_engine.instance)
         lap->split_engine.backend->detach(lap->split_engine.instance);
     lap->split_engine = (struct engine){0};
+    comm_queue_close(lap->queue);
+    comm_close(lap->across);
+    if (lap->copy != lap->sharing.comm)
+        comm_close(lap->copy);
+    lap->queue = NULL;
+    lap->copy = lap->across = NULL;
 }
 
 enum status lap_split_run(const struct leg *leg, int64_t steps)
@@ -125,7 +183,7 @@ enum status lap_split_run(const struct leg *leg, int64_t steps)
 bool lap_split_tells(const struct lap *lap, const struct leg *leg)
 {
     return program_find(leg->split.rank.program, ROLE_OUTPUT, "loss") >= 0 &&
-           (lap->sharing.parallelism == PARALLEL_PIPELINE || lap->sharing.comm->rank == 0);
+           (lap->sharing.parallelism == PARALLEL_PIPELINE || lap->copy->rank == 0);
 }
 
 enum status lap_split_take(struct lap *lap, const struct params *params)
@@ -140,7 +198,8 @@ enum status lap_split_gather(struct lap *lap, struct params *params, bool for_al
     struct rank_plan *rank = &lap->legs[0].split.rank;
     struct comm *comm = lap->sharing.comm;
     TRY(rank_plan_download(rank));
-    TRY(rank_plan_gather(rank, comm, params));
+    if (sharing_copy(&lap->sharing) == 0) /* the others have the same */
+        TRY(rank_plan_gather(rank, lap->copy, params));
     params->control = rank->own->params.control;
     for (int32_t e = 0; for_all && comm && e < params->count; e++) {
         const struct entry *entry = &params->entries[e];

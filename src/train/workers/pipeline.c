@@ -65,8 +65,13 @@ enum status pipeline_open(struct pipeline *pipeline, struct engine *engine,
     *pipeline = (struct pipeline){.micros = micros};
     TRY(split_pipeline(program, whole, &options, &split));
     const struct plan_options plan = {
-        .slots = alive, .comm = setup->comm, .traffic = setup->traffic};
-    TRY(rank_plan_open(&pipeline->rank, engine, &split, whole, &plan));
+        .slots = alive, .comm = setup->comm, .across = setup->across, .traffic = setup->traffic};
+    enum status status =
+        setup->across ? split_rank_share(&split.ranks[stage], setup->share) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = rank_plan_open(&pipeline->rank, engine, &split, whole, &plan);
+    split_ranks_free(&split);
+    TRY(status);
     pipeline->turns =
         arena_array(&pipeline->rank.split.arena, 2 * (size_t)micros, sizeof *pipeline->turns);
     if (!pipeline->turns) {

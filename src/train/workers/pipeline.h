@@ -4,6 +4,7 @@
 #define PRONY_TRAIN_PIPELINE_H
 
 #include "core/pass/pipeline_table.h"
+#include "core/pass/split_data.h"
 #include "core/pass/split_pipeline.h"
 #include "nn/network.h"
 #include "train/workers/rank_plan.h"
@@ -27,6 +28,10 @@ struct pipeline {
 
 struct pipeline_setup {
     struct comm *comm; /* its ranks are the stages; NULL: there is one */
+    /* To this stage of other copies of the network, and how they share out a batch; NULL: there are
+       none. */
+    struct comm *across;
+    const struct data_share *share;
     int32_t micros;
     enum pipeline_schedule schedule;
     const struct split_ranks *as; /* as pipeline_options have it */

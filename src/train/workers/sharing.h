@@ -2,6 +2,7 @@
 #ifndef PRONY_TRAIN_SHARING_H
 #define PRONY_TRAIN_SHARING_H
 
+#include "base/text.h"
 #include "core/comm.h"
 #include "core/pass/pipeline_table.h"
 
@@ -15,6 +16,9 @@ enum parallelism {
 struct sharing {
     struct comm *comm; /* to the workers; NULL: there is one */
     enum parallelism parallelism;
+    bool copied;     /* model, pipeline: there are several copies of the network, each shared out so
+                        by some workers that follow each other; copies take parts of every batch */
+    int32_t copies;  /* … so many; 0: as many as may be */
     bool sync_norm;  /* data: batch-norm sees the batch of all, not each its own samples */
     int32_t average; /* data: the mean of parameters every so many steps, in the place of that of
                         gradients in each; 0: gradients */
@@ -28,6 +32,18 @@ static inline int sharing_workers(const struct sharing *sharing)
     return sharing->comm ? sharing->comm->size : 1;
 }
 
+/* Among how many every batch is shared out, workers or groups of them that share a copy of the
+ * network; how many these are each; and to which of them this worker belongs. */
+int sharing_copies(const struct sharing *sharing);
+int sharing_parts(const struct sharing *sharing);
+int sharing_copy(const struct sharing *sharing);
+/* The same of so many workers: 0 where they cannot make up several copies. */
+int sharing_copies_of(const struct sharing *sharing, int workers);
+/* Can so many workers make up such copies, with the same part of a batch each? `name` stands before
+ * the message. */
+enum status sharing_check(const struct sharing *sharing, int workers, const char *name,
+                          int64_t batch);
+
 /* Are there other programs than those of one worker on the samples of one? */
 static inline bool sharing_splits(const struct sharing *sharing)
 {
@@ -35,9 +51,17 @@ static inline bool sharing_splits(const struct sharing *sharing)
            (sharing->parallelism == PARALLEL_MODEL && sharing->comm);
 }
 
-const char *parallelism_name(enum parallelism parallelism);
-/* From the texts of flags, each of which may be NULL; micros may be 0. */
-enum status sharing_read(const char *parallelism, const char *schedule, int64_t micros,
-                         enum parallelism usual, struct sharing *out);
+/* "data-pipeline" */
+const char *sharing_name(const struct sharing *sharing);
+/* "2 copies of the network, pipeline of 8 micro-batches, 1f1b" */
+void sharing_tell(const struct sharing *sharing, int micros, struct text *out);
+
+/* What flags say: NULL and 0 are what is usual. */
+struct sharing_flags {
+    const char *parallelism, *schedule;
+    int64_t micros, copies;
+};
+enum status sharing_read(const struct sharing_flags *flags, enum parallelism usual,
+                         struct sharing *out);
 
 #endif

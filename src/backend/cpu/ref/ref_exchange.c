@@ -50,8 +50,9 @@ KERNEL(all_reduce)
         scale_by_share(call, x);
     for (int x = 0, last; x < call->op->inputs; x = last + 1) {
         last = piece_end(call, x);
-        exchange_start(call->exchange, call->data[x],
-                       (size_t)(reals(call, last) + count(call, last) - reals(call, x)), DTYPE);
+        (call->op->attr.all_reduce.across ? exchange_start_across : exchange_start)(
+            call->exchange, call->data[x],
+            (size_t)(reals(call, last) + count(call, last) - reals(call, x)), DTYPE);
     }
 }
 
