@@ -25,14 +25,9 @@ static const struct program *program_of(const struct grad *grad)
     return grad->draft->program;
 }
 
-int32_t grad_input(const struct grad *grad, const struct op *op, int32_t i)
+int32_t grad_operand(const struct grad *grad, const struct op *op, int32_t at)
 {
-    return op_input(program_of(grad), op, i);
-}
-
-int32_t grad_output(const struct grad *grad, const struct op *op, int32_t i)
-{
-    return op_output(program_of(grad), op, i);
+    return program_of(grad)->operands[op->first + at];
 }
 
 /* A view has the gradient of what it views, in another shape. */
@@ -167,11 +162,12 @@ static void emit(struct grad *grad)
     for (int32_t o = ops - 1; o >= grad->options->first_op && draft->status == STATUS_OK; o--) {
         struct op op = draft->program->ops[o]; /* a copy: appending may move the ops */
         bool any_flows = false, any_needed = false;
-        for (int32_t i = 0; i < op.outputs; i++)
-            any_flows |= grad_output(grad, &op, i) >= 0 &&
-                         grad->of[root_of(grad, grad_output(grad, &op, i))] >= 0;
+        for (int32_t i = 0; i < op.outputs; i++) {
+            const int32_t tensor = grad_operand(grad, &op, op.inputs + i);
+            any_flows |= tensor >= 0 && grad->of[root_of(grad, tensor)] >= 0;
+        }
         for (int32_t i = 0; i < op.inputs; i++)
-            any_needed |= grad_needs(grad, grad_input(grad, &op, i));
+            any_needed |= grad_needs(grad, grad_operand(grad, &op, i));
         if (!any_flows || !any_needed || !rules[op.kind])
             continue;
         draft->layer = op.layer;

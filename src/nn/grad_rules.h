@@ -21,9 +21,8 @@ struct grad {
 /* `op` is a copy that stays valid while ops are appended. */
 typedef void grad_rule(struct grad *grad, const struct op *op);
 
-/* Operands of the op being differentiated. */
-int32_t grad_input(const struct grad *grad, const struct op *op, int32_t i);
-int32_t grad_output(const struct grad *grad, const struct op *op, int32_t i);
+/* An operand of the op being differentiated, by its name: AT_OP_NAME (core/operands.h). */
+int32_t grad_operand(const struct grad *grad, const struct op *op, int32_t at);
 
 /* Does this input need a gradient? False for -1. */
 bool grad_needs(const struct grad *grad, int32_t tensor);

@@ -17,8 +17,8 @@ static void give_matmul(struct grad *grad, int32_t to, enum op_kind kind, int32_
 /* y = a·b: da = dy·bᵀ, db = aᵀ·dy */
 void grad_matmul(struct grad *grad, const struct op *op)
 {
-    int32_t a = grad_input(grad, op, 0), b = grad_input(grad, op, 1);
-    int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
+    int32_t a = grad_operand(grad, op, AT_matmul_a), b = grad_operand(grad, op, AT_matmul_b);
+    int32_t dy = grad_flows(grad, grad_operand(grad, op, AT_matmul_y));
     give_matmul(grad, a, OP_matmul_nt, dy, b, op->attr.matmul.scale);
     give_matmul(grad, b, OP_matmul_tn, a, dy, op->attr.matmul.scale);
 }
@@ -26,8 +26,8 @@ void grad_matmul(struct grad *grad, const struct op *op)
 /* y = a·bᵀ: da = dy·b, db = dyᵀ·a */
 void grad_matmul_nt(struct grad *grad, const struct op *op)
 {
-    int32_t a = grad_input(grad, op, 0), b = grad_input(grad, op, 1);
-    int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
+    int32_t a = grad_operand(grad, op, AT_matmul_nt_a), b = grad_operand(grad, op, AT_matmul_nt_b);
+    int32_t dy = grad_flows(grad, grad_operand(grad, op, AT_matmul_nt_y));
     give_matmul(grad, a, OP_matmul, dy, b, op->attr.matmul_nt.scale);
     give_matmul(grad, b, OP_matmul_tn, dy, a, op->attr.matmul_nt.scale);
 }
@@ -35,8 +35,8 @@ void grad_matmul_nt(struct grad *grad, const struct op *op)
 /* y = aᵀ·b: da = b·dyᵀ, db = a·dy */
 void grad_matmul_tn(struct grad *grad, const struct op *op)
 {
-    int32_t a = grad_input(grad, op, 0), b = grad_input(grad, op, 1);
-    int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
+    int32_t a = grad_operand(grad, op, AT_matmul_tn_a), b = grad_operand(grad, op, AT_matmul_tn_b);
+    int32_t dy = grad_flows(grad, grad_operand(grad, op, AT_matmul_tn_y));
     give_matmul(grad, a, OP_matmul_nt, b, dy, op->attr.matmul_tn.scale);
     give_matmul(grad, b, OP_matmul, a, dy, op->attr.matmul_tn.scale);
 }
@@ -44,7 +44,7 @@ void grad_matmul_tn(struct grad *grad, const struct op *op)
 void grad_softmax(struct grad *grad, const struct op *op)
 {
     struct draft *draft = grad->draft;
-    int32_t x = grad_input(grad, op, 0), y = grad_output(grad, op, 0);
+    int32_t x = grad_operand(grad, op, AT_softmax_x), y = grad_operand(grad, op, AT_softmax_y);
     int32_t dy = grad_flows(grad, y), dx = grad_fresh(grad, x);
     const struct shape *shape = draft_shape(draft, x);
     int64_t width = shape->dim[shape->rank - 1], rows = shape_count(shape) / width;

@@ -18,8 +18,9 @@ static void write_outer(struct grad *grad, int32_t x, int32_t dy, int32_t w)
 /* dW = xᵀ·dy, db = Σ dy, dx = dy·Wᵀ */
 void grad_dense(struct grad *grad, const struct op *op)
 {
-    int32_t x = grad_input(grad, op, 0), w = grad_input(grad, op, 1), b = grad_input(grad, op, 2);
-    int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
+    int32_t x = grad_operand(grad, op, AT_dense_x), w = grad_operand(grad, op, AT_dense_w),
+            b = grad_operand(grad, op, AT_dense_b);
+    int32_t dy = grad_flows(grad, grad_operand(grad, op, AT_dense_y));
     write_outer(grad, x, dy, w);
     grad_bias(grad, dy, b);
     if (!grad_needs(grad, x))
@@ -32,8 +33,9 @@ void grad_dense(struct grad *grad, const struct op *op)
 /* y = x·Wᵀ + b: dW = dyᵀ·x, dx = dy·W */
 void grad_dense_t(struct grad *grad, const struct op *op)
 {
-    int32_t x = grad_input(grad, op, 0), w = grad_input(grad, op, 1), b = grad_input(grad, op, 2);
-    int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
+    int32_t x = grad_operand(grad, op, AT_dense_t_x), w = grad_operand(grad, op, AT_dense_t_w),
+            b = grad_operand(grad, op, AT_dense_t_b);
+    int32_t dy = grad_flows(grad, grad_operand(grad, op, AT_dense_t_y));
     write_outer(grad, dy, x, w);
     grad_bias(grad, dy, b);
     if (!grad_needs(grad, x))

@@ -6,7 +6,7 @@ grad_rule grad_activate, grad_bound, grad_add, grad_add_rows, grad_multiply, gra
 
 void grad_activate(struct grad *grad, const struct op *op)
 {
-    int32_t x = grad_input(grad, op, 0), y = grad_output(grad, op, 0);
+    int32_t x = grad_operand(grad, op, AT_activate_x), y = grad_operand(grad, op, AT_activate_y);
     int32_t function = op->attr.activate.function;
     int32_t saved = activation_saves_input((enum activation)function) ? x : y;
     int32_t dx = grad_fresh(grad, x);
@@ -19,7 +19,8 @@ void grad_activate(struct grad *grad, const struct op *op)
 
 void grad_bound(struct grad *grad, const struct op *op)
 {
-    int32_t x = grad_input(grad, op, 0), y = grad_output(grad, op, 0), dx = grad_fresh(grad, x);
+    int32_t x = grad_operand(grad, op, AT_bound_x), y = grad_operand(grad, op, AT_bound_y),
+            dx = grad_fresh(grad, x);
     struct op *back = draft_op(grad->draft, OP_bound_grad, IN(y, grad_flows(grad, y)), OUT(dx));
     back->attr.bound_grad.low = op->attr.bound.low;
     back->attr.bound_grad.high = op->attr.bound.high;
@@ -28,8 +29,8 @@ void grad_bound(struct grad *grad, const struct op *op)
 
 void grad_add(struct grad *grad, const struct op *op)
 {
-    int32_t a = grad_input(grad, op, 0), b = grad_input(grad, op, 1),
-            dy = grad_flows(grad, grad_output(grad, op, 0));
+    int32_t a = grad_operand(grad, op, AT_add_a), b = grad_operand(grad, op, AT_add_b),
+            dy = grad_flows(grad, grad_operand(grad, op, AT_add_y));
     if (grad_needs(grad, a))
         grad_give(grad, a, dy);
     if (grad_needs(grad, b))
@@ -39,8 +40,8 @@ void grad_add(struct grad *grad, const struct op *op)
 /* b is added to every row: it gets the sum over the rows. */
 void grad_add_rows(struct grad *grad, const struct op *op)
 {
-    int32_t x = grad_input(grad, op, 0), b = grad_input(grad, op, 1);
-    int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
+    int32_t x = grad_operand(grad, op, AT_add_rows_x), b = grad_operand(grad, op, AT_add_rows_b);
+    int32_t dy = grad_flows(grad, grad_operand(grad, op, AT_add_rows_y));
     if (grad_needs(grad, b)) {
         bool accumulate = false;
         int64_t width = shape_count(draft_shape(grad->draft, b));
@@ -68,16 +69,16 @@ static void give_product(struct grad *grad, int32_t to, int32_t other, int32_t d
 
 void grad_multiply(struct grad *grad, const struct op *op)
 {
-    int32_t a = grad_input(grad, op, 0), b = grad_input(grad, op, 1);
-    int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
+    int32_t a = grad_operand(grad, op, AT_multiply_a), b = grad_operand(grad, op, AT_multiply_b);
+    int32_t dy = grad_flows(grad, grad_operand(grad, op, AT_multiply_y));
     give_product(grad, a, b, dy);
     give_product(grad, b, a, dy);
 }
 
 void grad_divide(struct grad *grad, const struct op *op)
 {
-    int32_t a = grad_input(grad, op, 0), b = grad_input(grad, op, 1);
-    int32_t y = grad_output(grad, op, 0), dy = grad_flows(grad, y);
+    int32_t a = grad_operand(grad, op, AT_divide_a), b = grad_operand(grad, op, AT_divide_b);
+    int32_t y = grad_operand(grad, op, AT_divide_y), dy = grad_flows(grad, y);
     if (grad_needs(grad, a)) {
         int32_t da = grad_fresh(grad, a);
         draft_op(grad->draft, OP_divide, IN(dy, b), OUT(da));
@@ -92,16 +93,17 @@ void grad_divide(struct grad *grad, const struct op *op)
 
 void grad_mask(struct grad *grad, const struct op *op)
 {
-    int32_t x = grad_input(grad, op, 0), dx = grad_fresh(grad, x);
-    int32_t dy = grad_flows(grad, grad_output(grad, op, 0));
-    draft_op(grad->draft, OP_mask, IN(dy, grad_input(grad, op, 1)), OUT(dx));
+    int32_t x = grad_operand(grad, op, AT_mask_x), dx = grad_fresh(grad, x);
+    int32_t dy = grad_flows(grad, grad_operand(grad, op, AT_mask_y));
+    draft_op(grad->draft, OP_mask, IN(dy, grad_operand(grad, op, AT_mask_keep)), OUT(dx));
     grad_give(grad, x, dx);
 }
 
 void grad_dropout(struct grad *grad, const struct op *op)
 {
-    int32_t x = grad_input(grad, op, 0), rows = grad_input(grad, op, 1);
-    int32_t dy = grad_flows(grad, grad_output(grad, op, 0)), dx = grad_fresh(grad, x);
+    int32_t x = grad_operand(grad, op, AT_dropout_x),
+            rows = grad_operand(grad, op, AT_dropout_rows);
+    int32_t dy = grad_flows(grad, grad_operand(grad, op, AT_dropout_y)), dx = grad_fresh(grad, x);
     union attributes attr = op->attr; /* appending may move the ops */
     draft_op(grad->draft, OP_dropout, IN(dy, rows), OUT(dx))->attr = attr;
     grad_give(grad, x, dx);
@@ -110,15 +112,18 @@ void grad_dropout(struct grad *grad, const struct op *op)
 /* Straight through: the derivative of rounding is taken as 1. */
 void grad_quantise(struct grad *grad, const struct op *op)
 {
-    grad_give(grad, grad_input(grad, op, 0), grad_flows(grad, grad_output(grad, op, 0)));
+    grad_give(grad, grad_operand(grad, op, AT_quantise_x),
+              grad_flows(grad, grad_operand(grad, op, AT_quantise_y)));
 }
 
 void grad_dequantise(struct grad *grad, const struct op *op)
 {
-    grad_give(grad, grad_input(grad, op, 0), grad_flows(grad, grad_output(grad, op, 0)));
+    grad_give(grad, grad_operand(grad, op, AT_dequantise_x),
+              grad_flows(grad, grad_operand(grad, op, AT_dequantise_y)));
 }
 
 void grad_fake_quantise(struct grad *grad, const struct op *op)
 {
-    grad_give(grad, grad_input(grad, op, 0), grad_flows(grad, grad_output(grad, op, 0)));
+    grad_give(grad, grad_operand(grad, op, AT_fake_quantise_x),
+              grad_flows(grad, grad_operand(grad, op, AT_fake_quantise_y)));
 }
