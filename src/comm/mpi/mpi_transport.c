@@ -8,7 +8,7 @@
 #include "comm/launcher.h"
 #include "core/comm/comm_inside.h"
 
-#include <mpi.h>
+#include <mpi.h> /* cmake/mpi.cmake tells whose it is: MPI_LIBRARY, MPI_LIBRARY_VERSION */
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -226,14 +226,8 @@ static void close_end(struct comm *comm)
     mem_free(end);
 }
 
-#ifdef OPEN_MPI
-#define LIBRARY "openmpi"
-#else
-#define LIBRARY "mpich"
-#endif
-
 static const struct comm_transport mpi_transport = {
-    .name = LIBRARY,
+    .name = MPI_LIBRARY,
     .posts_ahead = true,
     .advance = advance,
     .cancel = cancel,
@@ -312,21 +306,11 @@ static enum status open_world(struct comm **out)
     return open_end(MPI_COMM_WORLD, true, out);
 }
 
-#define TEXT_OF(number) #number
-#define TEXT(number) TEXT_OF(number)
-
-#ifdef OPEN_MPI
-#define VERSION                                                                                    \
-    "Open MPI " TEXT(OMPI_MAJOR_VERSION) "." TEXT(OMPI_MINOR_VERSION) "." TEXT(OMPI_RELEASE_VERSION)
-#else
-#define VERSION "MPICH " MPICH_VERSION
-#endif
-
 extern const struct comm_plugin prony_plugin;
 __attribute__((visibility("default"))) const struct comm_plugin prony_plugin = {
     .abi = COMM_ABI,
-    .name = LIBRARY,
-    .version = VERSION,
+    .name = MPI_LIBRARY,
+    .version = MPI_LIBRARY_VERSION,
     .share = status_share,
     .open = open_world,
 };
