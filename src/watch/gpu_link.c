@@ -2,9 +2,9 @@
 #include "watch/gpu_link.h"
 
 #include "base/clock.h"
+#include "base/load/dynamic.h"
 #include "bench/meter/energy.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,24 +26,27 @@ enum { BYTES = 64 << 20, TIMES = 4 };
     DO(copy_up, "cuMemcpyHtoD_v2", (uint64_t to, const void *from, size_t bytes))                  \
     DO(copy_down, "cuMemcpyDtoH_v2", (void *to, uint64_t from, size_t bytes))
 
-struct driver {
-    void *library;
+static struct driver {
 #define DO(name, symbol, parameters) int(*name) parameters;
     DRIVER_FUNCTIONS(DO)
 #undef DO
-};
+} driver; /* written once, before anybody reads it */
 
-static bool driver_open(struct driver *driver)
+static enum status driver_load(void)
 {
-    /* it stays loaded: it has threads of its own */
-    driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    bool whole = driver->library != NULL;
-#define DO(name, symbol, parameters)                                                               \
-    *(void **)(void *)&driver->name = whole ? dlsym(driver->library, symbol) : NULL;               \
-    whole = whole && driver->name;
-    DRIVER_FUNCTIONS(DO)
+    static const struct dynamic_function functions[] = {
+#define DO(name, symbol, parameters) {symbol, &driver.name},
+        DRIVER_FUNCTIONS(DO)
 #undef DO
-    return whole;
+    };
+    static struct dynamic_library library = {
+        .file = "libcuda.so.1",
+        .need = "the link to a GPU is measured with NVIDIA's driver",
+        .functions = functions,
+        .count = sizeof functions / sizeof *functions,
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+    };
+    return dynamic_load(&library);
 }
 
 static double rate_of(uint64_t ns)
@@ -52,12 +55,12 @@ static double rate_of(uint64_t ns)
 }
 
 /* The best of some, in one direction. */
-static bool measure(const struct driver *driver, void *host, uint64_t memory, bool up, double *rate)
+static bool measure(void *host, uint64_t memory, bool up, double *rate)
 {
     *rate = 0;
     for (int i = 0; i < TIMES; i++) {
         const uint64_t start_ns = clock_ns();
-        if (up ? driver->copy_up(memory, host, BYTES) : driver->copy_down(host, memory, BYTES))
+        if (up ? driver.copy_up(memory, host, BYTES) : driver.copy_down(host, memory, BYTES))
             return false;
         const double found = rate_of(clock_ns() - start_ns);
         *rate = found > *rate ? found : *rate;
@@ -65,17 +68,17 @@ static bool measure(const struct driver *driver, void *host, uint64_t memory, bo
     return *rate > 0;
 }
 
-static bool measure_both(const struct driver *driver, double *up, double *down)
+static bool measure_both(double *up, double *down)
 {
     void *host = NULL;
     uint64_t memory = 0;
-    bool done = driver->host_allocate(&host, BYTES, 0) == 0 &&
-                driver->allocate(&memory, BYTES) == 0 && measure(driver, host, memory, true, up) &&
-                measure(driver, host, memory, false, down);
+    bool done = driver.host_allocate(&host, BYTES, 0) == 0 &&
+                driver.allocate(&memory, BYTES) == 0 && measure(host, memory, true, up) &&
+                measure(host, memory, false, down);
     if (memory)
-        driver->release(memory);
+        driver.release(memory);
     if (host)
-        driver->host_free(host);
+        driver.host_free(host);
     return done;
 }
 
@@ -94,14 +97,13 @@ static double find_others(uint64_t since_us)
 
 enum status gpu_link_measure(int gpu, uint64_t since_us, struct gpu_link *link)
 {
-    struct driver driver = {0};
     void *context = NULL;
     int device = 0;
-    if (!driver_open(&driver) || driver.init(0) != 0 || driver.device_get(&device, gpu) != 0 ||
+    TRY(driver_load());
+    if (driver.init(0) != 0 || driver.device_get(&device, gpu) != 0 ||
         driver.context_retain(&context, device) != 0)
         FAIL(STATUS_UNSUPPORTED, "CUDA's driver gives no access to GPU %d", gpu);
-    const bool done =
-        driver.context_use(context) == 0 && measure_both(&driver, &link->up, &link->down);
+    const bool done = driver.context_use(context) == 0 && measure_both(&link->up, &link->down);
     link->others_busy = find_others(since_us);
     driver.context_use(NULL);
     driver.context_release(device);

@@ -2,10 +2,10 @@
  * declares. */
 #include "backend/cpu/blas/blas_library.h"
 
+#include "base/load/dynamic.h"
 #include "base/pool.h"
 #include "base/text.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,29 +19,40 @@ typedef void gemm_function(int order, int transpose_a, int transpose_b, int m, i
                            float alpha, const float *a, int lda, const float *b, int ldb,
                            float beta, float *c, int ldc);
 
+typedef void set_threads_function(long threads);
+
+static struct {
+    gemm_function *gemm;
+    set_threads_function *set_threads;
+} found[BLAS_LIBRARIES]; /* written once, when a library is loaded */
+
+static const struct dynamic_function functions[BLAS_LIBRARIES][2] = {
+    {{"cblas_sgemm", &found[0].gemm}, {"openblas_set_num_threads", &found[0].set_threads}},
+    {{"cblas_sgemm", &found[1].gemm}, {"bli_thread_set_num_threads", &found[1].set_threads}},
+};
+
+#define LIBRARY(file, i)                                                                           \
+    {                                                                                              \
+        file, "BLAS", functions[i], 2, PTHREAD_MUTEX_INITIALIZER, false                            \
+    }
+
 /* Addresses that each thread of a library takes at once. OpenBLAS asks for them again and again
  * until it gets them: where `ulimit -v` leaves fewer, its loading never ends. */
-static const struct {
-    const char *name, *file, *set_threads;
+static struct {
+    const char *name;
     uint64_t thread_bytes;
+    struct dynamic_library library;
 } libraries[BLAS_LIBRARIES] = {
-    {"openblas", "libopenblas.so.0", "openblas_set_num_threads", 160u << 20},
-    {"blis", "libblis.so.4", "bli_thread_set_num_threads", 0},
+    {"openblas", 160u << 20, LIBRARY("libopenblas.so.0", 0)},
+    {"blis", 0, LIBRARY("libblis.so.4", 1)},
 };
 
 static struct {
     gemm_function *gemm; /* NULL: there is none */
-    void (*set_threads)(long threads);
+    set_threads_function *set_threads;
     int library;
     bool cramped; /* one was left out, for it would find too few addresses */
 } blas;
-
-/* A function from a library, which C has no cast for. */
-static void find(void *library, const char *name, void *function)
-{
-    void *found = dlsym(library, name);
-    memcpy(function, &found, sizeof found);
-}
 
 /* Whether ulimit -v leaves the addresses that its threads take, one a CPU and the caller. */
 static bool has_room(int library)
@@ -69,11 +80,10 @@ static void load_wanted(void)
             blas.cramped = true;
             continue;
         }
-        void *library = dlopen(libraries[i].file, RTLD_NOW | RTLD_LOCAL);
-        if (!library)
+        if (dynamic_load(&libraries[i].library) != STATUS_OK)
             continue;
-        find(library, libraries[i].set_threads, &blas.set_threads);
-        find(library, "cblas_sgemm", &blas.gemm);
+        blas.gemm = found[i].gemm;
+        blas.set_threads = found[i].set_threads;
         blas.library = i;
     }
 }
@@ -82,12 +92,8 @@ static void load_wanted(void)
 static const char *installed(void)
 {
     bool has[BLAS_LIBRARIES];
-    for (int i = 0; i < BLAS_LIBRARIES; i++) {
-        void *library = dlopen(libraries[i].file, RTLD_LAZY | RTLD_LOCAL);
-        has[i] = library != NULL;
-        if (library)
-            dlclose(library);
-    }
+    for (int i = 0; i < BLAS_LIBRARIES; i++)
+        has[i] = has_room(i) && dynamic_load(&libraries[i].library) == STATUS_OK;
     return has[0] && has[1] ? "openblas and blis are"
            : has[0]         ? "openblas is"
            : has[1]         ? "blis is"
@@ -123,8 +129,7 @@ void blas_multiply(const struct call *call, bool transpose_a, bool transpose_b, 
                    int64_t n, int64_t k, float alpha, const float *a, const float *b, float beta,
                    float *c)
 {
-    if (blas.set_threads)
-        blas.set_threads(pool_threads(call->pool));
+    blas.set_threads(pool_threads(call->pool));
     blas.gemm(ROW_MAJOR, transpose_a ? TURNED : PLAIN, transpose_b ? TURNED : PLAIN, (int)m, (int)n,
               (int)k, alpha, a, (int)(transpose_a ? m : k), b, (int)(transpose_b ? k : n), beta, c,
               (int)n);
