@@ -44,8 +44,11 @@ sources() { # TREE
 crowded() { # TREE: folders with too many sources
     sources "$1" | sed 's|/[^/]*$||' | sort | uniq -c | awk '$1 > 30 { print $2 ": " $1 " sources" }'
 }
-long() { # TREE: sources with too many lines
-    sources "$1" | (cd "$1" && xargs -r wc -l /dev/null) | awk '$2 != "total" && $1 > 600 { print $2 ": " $1 " lines" }'
+tables() { # TREE
+    tree_files "$1" | grep -E '^\./(src|tests|include)/.*\.def$'
+}
+long() { # TREE: sources and tables with too many lines
+    (sources "$1" && tables "$1") | (cd "$1" && xargs -r wc -l /dev/null) | awk '$2 != "total" && $1 > 600 { print $2 ": " $1 " lines" }'
 }
 unexplained() { # TREE: folders of src/ with many sources and no page about them
     sources "$1" | grep '^\./src/' | sed 's|/[^/]*$||' | sort | uniq -c | awk '$1 > 10 { print $2 }' |
@@ -54,8 +57,8 @@ unexplained() { # TREE: folders of src/ with many sources and no page about them
         done
 }
 misnamed() { # TREE: sources that open with the name of another file
-    sources "$1" | (cd "$1" && xargs -r awk '
-        FNR == 1 && match($0, /^(\/\*|\/\/) [a-z0-9_]+\.(c|h|cu|cuh|ts):/) {
+    (sources "$1" && tables "$1") | (cd "$1" && xargs -r awk '
+        FNR == 1 && match($0, /^(\/\*|\/\/) [a-z0-9_]+\.(c|h|cu|cuh|def|ts):/) {
             split(substr($0, 4), says, ":")
             own = FILENAME
             sub(/.*\//, "", own)
@@ -84,10 +87,11 @@ printf 'add_compile_options(-f''fast-math)\n' >"$planted/CMakeLists.txt"
 printf '"resolved": "%s://somewhere/x.tgz"\n' http >"$planted/package-lock.json"
 seq 31 | while read -r number; do echo 'int x;' >"$planted/src/part$number.c"; done
 seq 601 >"$planted/src/part1.c"
+seq 601 >"$planted/src/rows.def"
 echo '/* part3.c: moved. */' >"$planted/src/part2.c"
 missed=
 [ -n "$(crowded "$planted")" ] || missed=" a crowded folder"
-[ -n "$(long "$planted")" ] || missed="$missed a long source"
+[ "$(long "$planted" | wc -l)" -eq 2 ] || missed="$missed a long source, a long table"
 [ -n "$(unexplained "$planted")" ] || missed="$missed a folder without README"
 [ -n "$(misnamed "$planted")" ] || missed="$missed a source with another name"
 for pattern in "$machine_paths" "$fast_math" "$notes" "$hosts" "$parts"; do
