@@ -46,10 +46,9 @@ struct prony_options {
                             8, as prony_quantise makes them; 0: it does not */
     int recompute; /* not 0: a training keeps fewer activations and computes the others again: the
                       same results in less memory, and up to a forward pass more of time */
-    const char *precision; /* of products: "fp32"; on a GPU "tf32", "bf16", "fp16" */
+    const char *precision; /* "fp32", in which it multiplies; on a GPU "tf32", "bf16", "fp16" */
     /* How it learns, the rows PRONY_LEARNS of prony_settings.def: rate, optimiser, schedule,
-     * recipe, loss (of the network's own), and seed: of weights, dropout, split and order of data.
-     */
+     * recipe, loss, seed. The seed sets weights, dropout, and the split and order of data. */
 #define PRONY_LEARNS(type, name, low, high, otherwise, meaning, help) type name;
 #include "prony_settings.def"
 };
@@ -86,18 +85,17 @@ const char *prony_class(const struct prony *network, int32_t class_index);
  * whole numbers, given as floats. Classes count from 0; there is one a row, or one for each place
  * of a network that says a class in several. numbers is [rows, prony_outputs]; where the recipe
  * learns from the inputs alone (autoencoder, vae, gan, rbm), it is not looked at and may be NULL. A
- * vae on a condition is trained with classes. What takes inputs as chances (an rbm, a dbn, a binary
- * cross-entropy of inputs) expects them between 0 and 1. Of a recipe with stages (dbn) a step is
- * one of the last, the fine-tuning: prony_run pre-trains. *loss, unless NULL, becomes the batch's
- * mean loss before the step. A step with another number of rows than the ones before prepares anew.
- */
+ * vae on a condition is trained with classes. An rbm, a dbn and a binary cross-entropy of inputs
+ * expect inputs between 0 and 1. A recipe with stages (dbn) does a step of its last, the
+ * fine-tuning: prony_run pre-trains. *loss, unless NULL, becomes the batch's mean loss before the
+ * step. A step with another number of rows than the ones before prepares anew. */
 int prony_train_classes(struct prony *network, int32_t rows, const float *inputs,
                         const int32_t *classes, float *loss);
 int prony_train_numbers(struct prony *network, int32_t rows, const float *inputs,
                         const float *numbers, float *loss);
 
-/* outputs is [rows, prony_outputs]: probabilities when the loss is cross-entropy, else what the
- * last layer gives; numbers that were learnt from CSV are in their unit. A vae on a condition needs
+/* outputs is [rows, prony_outputs]: probabilities when the loss is cross-entropy, else the last
+ * layer's results. Numbers that were learnt from CSV are in their unit. A vae on a condition needs
  * classes too: prony_predict_data has them. The first call with a number of rows prepares for it;
  * those that follow allocate nothing. */
 int prony_predict(struct prony *network, int32_t rows, const float *inputs, float *outputs);
@@ -128,8 +126,8 @@ int prony_stream_submit(struct prony_stream *stream, const float *inputs, float 
 /* Waits until the outputs of that request are there; those of requests before it are, too. One that
  * was waited for is there at once. */
 int prony_stream_wait(struct prony_stream *stream, uint64_t ticket);
-/* What is in flight is dropped: its outputs are not written. Before or after its network is closed;
- * NULL is fine. */
+/* Requests in flight are dropped: their outputs are not written. Before or after its network is
+ * closed; NULL is fine. */
 void prony_stream_close(struct prony_stream *stream);
 
 /* Weights in safetensors format, written whole or not at all. A file of prony also says which
@@ -143,9 +141,9 @@ int prony_save(struct prony *network, const char *path);
  * sizes that it leaves open. */
 int prony_export(struct prony *network, const char *path);
 
-/* Data: a name ("iris", "digits", "mnist", "synthetic:1000x4:3"), the path of a CSV, IDX or NPY
- * file, of a folder with the files of MNIST, or "-": CSV on standard input. docs/data.md has the
- * rest. */
+/* Data: a name ("iris", "digits", "mnist", "synthetic:1000x4:3"), or the path of a CSV, IDX or NPY
+ * file. A folder with the files of MNIST will do, and "-" is CSV on standard input. docs/data.md
+ * has the rest. */
 struct prony_data;
 
 struct prony_data_options {
@@ -158,7 +156,7 @@ struct prony_data_options {
     const char *encode;    /* COLUMN[=onehot|code][,…]: texts, even if they look like numbers */
     const char *fill;      /* mean, median, zero or a number: what a missing number is */
     int drop_rows;         /* not 0: rows with missing values are left out */
-    uint64_t memory_bytes; /* what features may take; beyond it they are streamed */
+    uint64_t memory_bytes; /* for features; more of them are streamed */
     struct prony *network; /* one that was loaded: labels are its classes, or missing, or
                               passed over where it does not ask for any; one that gives
                               classes and has no names for them takes the data's. CSV is read
@@ -170,27 +168,27 @@ int prony_data_open(const char *name, const struct prony_data_options *options,
                     struct prony_data **out);
 void prony_data_close(struct prony_data *data); /* NULL is fine */
 int64_t prony_data_rows(const struct prony_data *data);
-/* What was done to read it, a line each, for a person; "" when there is nothing to say. prony_begin
- * adds a line where it filled gaps with figures of the rows that are learnt from. */
+/* The steps that reading it took, a line each, for a person; "" when there is nothing to tell.
+ * prony_begin adds a line where it filled gaps with figures of the rows that are learnt from. */
 const char *prony_data_notes(const struct prony_data *data);
 /* A network for the data that is a sensible start, as "mlp:13-32-16-1"; lives as long as the data.
  */
 int prony_data_network(struct prony_data *data, const char **out);
-/* The name of what is learnt: the header's; NULL when it has none. */
+/* The name of a target, from the header; NULL when it has none. */
 const char *prony_target(const struct prony *network, int32_t target);
 /* The mean of the rows that it was learnt from; NaN where that is not known. */
 double prony_target_mean(const struct prony *network, int32_t target);
-/* What is right, from that row on: so many classes, or numbers, a row; NULL when the data has none.
- */
+/* The targets from that row on, and their number in a row: classes or numbers; NULL when the data
+ * has none. */
 int32_t prony_data_targets(const struct prony_data *data);
 const int32_t *prony_data_classes(const struct prony_data *data, int64_t row);
 const float *prony_data_numbers(const struct prony_data *data, int64_t row);
 
 /* A training on data, from its beginning to its end. */
 struct prony_course {
-    /* The rows PRONY_COURSE and PRONY_PART of prony_settings.def: epochs (100), batch (8), the
-     * shares of the rows for the test and to validate, until_accuracy, until_loss, patience,
-     * labelled. */
+    /* The rows PRONY_COURSE and PRONY_PART of prony_settings.def: epochs (100), batch (8),
+     * until_accuracy, until_loss, patience, labelled. Two are the shares of the rows for the test
+     * and to validate. */
 #define PRONY_COURSE(type, name, key, usual, low, high, otherwise, meaning, help) type name;
 #include "prony_settings.def"
     const char *resume; /* a file that was saved on the way: all but epochs is as it was then, loss,
@@ -209,13 +207,13 @@ struct prony_progress {
     int64_t epoch, epochs;       /* whole epochs done, of how many */
     int64_t step, steps;         /* steps done of the next one, of how many */
     int finished;                /* not 0: there is nothing left to run */
-    int32_t stage, stages;       /* of the recipe, from 1: most have one */
-    struct prony_score so_far;   /* of the steps of this epoch */
-    struct prony_score last;     /* of the last whole epoch */
+    int32_t stage, stages;       /* from 1; most recipes have one */
+    struct prony_score so_far;   /* over the steps of this epoch */
+    struct prony_score last;     /* over the last whole epoch */
     struct prony_score held_out; /* after it */
     int64_t best_epoch;          /* with the lowest held-out loss; 0: none was held out */
     double best_loss;
-    int64_t train_rows; /* of an epoch of this stage */
+    int64_t train_rows; /* in an epoch of this stage */
     int64_t labelled_rows, held_out_rows, test_rows;
     int64_t window; /* rows that are in memory at a time; 0: all of them */
     int32_t batch;
@@ -262,7 +260,7 @@ struct prony_quantising {
     const char *ranges;      /* "mse": the least mean square error; "minmax", "percentile" */
     int plain;               /* not 0: powers of two as scales, activations of 7 bits */
     int32_t weight_bits;     /* 8; 4 or 2 */
-    int64_t rows;            /* of the data, to find ranges from: 1024 */
+    int64_t rows;            /* from which ranges are found: 1024 */
     const char *const *keep; /* layers that stay in fp32 … */
     int32_t keep_count;      /* … and how many */
     int uncorrected;         /* not 0: biases do not make up for what rounding the weights moves */
@@ -290,7 +288,7 @@ int prony_quantise(struct prony *network, struct prony_data *data,
 struct prony_samples {
     int32_t rows;           /* 1 to 100000 */
     const char *class_name; /* where it learnt on a condition; all classes in turn */
-    int64_t sweeps;         /* of Gibbs sampling (1000), a multiple of 10: an rbm's */
+    int64_t sweeps;         /* Gibbs sampling of an rbm (1000); a multiple of 10 */
     uint64_t seed;
     int (*stop)(void *context); /* asked now and then: not 0 ends it with PRONY_STOPPED */
     void *context;

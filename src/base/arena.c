@@ -1,7 +1,7 @@
 /* arena.c: a list of growing chunks.
  *
- * Under the address sanitizer what was not given out is out of bounds, and there is a gap behind
- * each allocation: it finds what leaves an array here as it does on the heap. */
+ * * Under the address sanitizer memory that was not given out is out of bounds, and a gap follows
+ * each allocation. So it finds accesses beyond an array, as it does on the heap. */
 #include "base/arena.h"
 
 #include "base/memory.h"
@@ -27,7 +27,7 @@ enum { ALIGN = 16, FIRST_CHUNK = 4096, LARGEST_CHUNK = 1 << 20 };
 
 struct arena_chunk {
     struct arena_chunk *older;
-    size_t used, size; /* of the bytes that follow the header */
+    size_t used, size; /* bytes that follow the header */
 };
 
 enum { HEADER = (sizeof(struct arena_chunk) + ALIGN - 1) / ALIGN * ALIGN };

@@ -1,7 +1,8 @@
 /* arena.h: memory that is freed all at once.
  *
- * What belongs together (a program, a parsed file, a record) is allocated from one arena and freed
- * with it. Chunks grow; allocations are zeroed and aligned to 16 bytes. Not thread-safe. */
+ * * Objects that belong together (a program, a parsed file, a record) are allocated from one arena
+ * and freed with it. Chunks grow; allocations are zeroed and aligned to 16 bytes. Not thread-safe.
+ */
 #ifndef PRONY_BASE_ARENA_H
 #define PRONY_BASE_ARENA_H
 

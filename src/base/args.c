@@ -69,7 +69,7 @@ static void describe_number(const struct arg *arg, struct text *out)
         text_printf(out, " from %.15g to %.15g", arg->low, arg->high);
 }
 
-/* "0.05" or "5%". A bare 5 would be 500 %, which nobody means. */
+/* "0.05" or "5%". A bare 5 would be 500 %, hardly what a user means. */
 static bool read_share(const char *word, double *share)
 {
     char number[32];

@@ -25,9 +25,9 @@ enum arg_kind {
 struct arg {
     const char *name; /* without the dashes; NULL: the row is no option */
     enum arg_kind kind;
-    size_t offset, bytes;  /* of its value in the struct that the list fills */
+    size_t offset, bytes;  /* its value's place in the struct that the list fills */
     const char *meaning;   /* "N", "FILE", "NAME,…"; unused for flags */
-    const char *help;      /* one line; the default is said here; NULL: the list ends */
+    const char *help;      /* one line, with the default; NULL: the list ends */
     double low, high;      /* high may be INFINITY: "at least low" */
     const char *otherwise; /* the value where it is not given, as text; NULL: zero */
     bool empty;            /* "" is a value too */
@@ -66,7 +66,7 @@ struct args {
     const char *often; /* options that people use most: "batch phase …"; or NULL */
     struct {
         const struct arg *rows; /* NULL: there are no more */
-        size_t offset;          /* of the struct that they fill in the command's own */
+        size_t offset;          /* where in the command's struct is the one that they fill */
     } lists[ARGS_LISTS];
     int least, most; /* positional arguments; most < 0: any number */
     bool program;    /* instead of these may stand `-- COMMAND …`: a program of the user's */
@@ -91,9 +91,9 @@ void args_defaults(const struct args *args, void *values); /* alone */
 enum status args_parse(const struct args *args, int argc, const char *const *argv, void *values,
                        struct args_found *found);
 
-/* Help, in lines of at most `width` characters: what it is for (`title`), examples, the usage, and
- * the options that people use most, or all of them. */
-enum { ARGS_FEW = 14 }; /* so many are shown without being asked for */
+/* Help, in lines of at most `width` characters: `title`, examples, the usage, and the options that
+ * people use most, or all. */
+enum { ARGS_FEW = 14 }; /* options that are shown unless all are asked for */
 void args_help(const struct args *args, const char *title, bool all, int width, struct text *out);
 void args_summary(const struct args *args, struct text *out);
 

@@ -1,7 +1,7 @@
 /* embed.h: files that travel inside the executable (networks, suites, data sets, the guide's page).
  *
- * prony_embed(TARGET SYMBOL FILES…) in CMakeLists.txt makes the table `SYMBOL`; whoever reads it
- * declares it: `extern const struct embedded zoo_files[];`. */
+ * * prony_embed(TARGET SYMBOL FILES…) in CMakeLists.txt makes the table `SYMBOL`; its readers
+ * declare it: `extern const struct embedded zoo_files[];`. */
 #ifndef PRONY_BASE_EMBED_H
 #define PRONY_BASE_EMBED_H
 

@@ -160,7 +160,7 @@ static bool folder_of(const char *path, char folder[PATH_MAX])
     return length >= 0 && length < PATH_MAX;
 }
 
-/* Where an open file is to be found by its number: so it is given a name later. */
+/* Where an open file is found by its number, to give it a name later. */
 static void path_of_open(int fd, char path[40])
 {
     snprintf(path, 40, "/proc/self/fd/%d", fd);
@@ -197,7 +197,7 @@ static bool is_open_as(int fd, const char *path)
 }
 
 /* Locks a new file; false where another's clean_up locked it first, and removes it. On a file
- * system without locks nobody cleans up. */
+ * system without locks there is no cleaning up. */
 static bool lock_new(int fd, const char *path)
 {
     if (flock(fd, LOCK_EX | LOCK_NB) != 0)
@@ -249,8 +249,8 @@ static bool is_temporary_end(const char *end)
     return sscanf(end, ".%ld-%u.tmp%n", &pid, &number, &read) == 2 && read > 0 && !end[read];
 }
 
-/* Removes temporary files of this target that nobody has open: whoever wrote them was killed
- * between naming one and giving it the target's name. */
+/* Removes temporary files of this target that no process has open. Their writers were killed
+ * between naming them and giving them the target's name. */
 static void clean_up(const char *target)
 {
     char folder[PATH_MAX];
@@ -285,7 +285,7 @@ enum status file_begin(struct file_writer *writer, const char *path)
     *writer = (struct file_writer){.fd = -1};
     if (!*path)
         FAIL(STATUS_INPUT, "found an empty path, expected the path of a file to write");
-    char target[PATH_MAX]; /* what a link points to is replaced, not the link */
+    char target[PATH_MAX]; /* a link stays, and the file behind it is replaced */
     struct stat info;
     bool exists = stat(path, &info) == 0;
     if (!exists && errno != ENOENT) /* a name that is too long, links in a circle */
@@ -328,8 +328,7 @@ static enum status sync_folder(const char *path)
     return status;
 }
 
-/* What has no name yet takes the target's at once where that is free: no moment has a temporary
- * one.
+/* A file without a name takes the target's at once where that is free: there is no temporary one.
  */
 static bool take_target(const struct file_writer *writer)
 {
@@ -387,7 +386,7 @@ enum status file_write(const char *path, const void *bytes, size_t length)
     return status;
 }
 
-/* Under the lock. A line that did not fit (a full disk) is taken back; one that a killed process
+/* Under the lock. A line that did not fit (a full disk) is taken back. A line that a killed process
  * left unfinished is ended first, so that it spoils only itself. */
 static enum status append_locked(int fd, const char *path, const char *line)
 {
@@ -412,7 +411,8 @@ static enum status append_locked(int fd, const char *path, const char *line)
     return status;
 }
 
-/* A pipe that is opened for reading too, or waits in its buffer, takes what nobody will read. */
+/* A pipe that is opened for reading too, or waits in its buffer, takes lines that have no reader.
+ */
 static enum status open_append(const char *path, int *fd)
 {
     struct stat info;
@@ -571,7 +571,7 @@ static enum status user_folder(const char *variable, const char *usual, struct t
     bool own = base && *base == '/'; /* the specification has relative ones ignored */
     if (!own && (!home || !*home))
         FAIL(STATUS_INPUT, "no folder to keep files in: neither %s nor HOME is set", variable);
-    if (!own && !file_exists(home)) /* who has no home, as a service may, is not given one */
+    if (!own && !file_exists(home)) /* a service may have no home: none is made */
         FAIL(STATUS_INPUT,
              "no folder to keep files in: HOME is %s, which is not there; set it or %s", home,
              variable);

@@ -18,8 +18,8 @@
 /* Reads a regular file (or "-": standard input) of at most `limit` bytes; appends to *out. */
 enum status file_read(const char *path, size_t limit, struct text *out);
 
-/* Reads a regular file, or a part of it that must lie in it, into memory of its own; mem_free frees
- * *data, which a failure leaves as it was. One that becomes shorter meanwhile is refused. */
+/* Reads a regular file, or a part that must lie in it, into memory of its own. mem_free frees
+ * *data; a failure leaves it as it was. One that becomes shorter meanwhile is refused. */
 enum status file_load(const char *path, void **data, size_t *length);
 enum status file_load_part(const char *path, size_t from, size_t bytes, void **data);
 
@@ -47,7 +47,7 @@ enum status file_take_lines(const char *path, size_t limit, file_lines_visit *vi
  * there is, and empty. */
 enum status file_try_append(const char *path);
 
-/* A regular file that is read piece by piece, for what may be larger than memory: not mapped, as
+/* A regular file that is read piece by piece, as it may be larger than memory. It is not mapped:
  * the system ends a process that reads a map whose file became shorter. A zeroed struct is closed.
  */
 struct file_reader {
@@ -65,7 +65,7 @@ void file_close(struct file_reader *reader);
  * opens it is told why. */
 bool file_exists(const char *path);
 /* Refuses to write over what is read: the same file, by whatever name; of the input FILE:NAME, the
- * file. What is no file, or NULL, is never the same. */
+ * file. NULL, or a path that is no file, is never the same. */
 enum status file_check_apart(const char *out, const char *in);
 /* Makes a folder and its parents, as mkdir -p. */
 enum status file_make_folder(const char *path);
@@ -74,7 +74,7 @@ enum status file_make_folder(const char *path);
 enum status file_data_folder(struct text *out);
 /* The same for what can be found out again: $XDG_CACHE_HOME/prony or ~/.cache/prony. */
 enum status file_cache_folder(struct text *out);
-/* For files that nobody needs later: $TMPDIR, or /tmp; not the caller's to free. */
+/* For files that are not needed later: $TMPDIR, or /tmp; not the caller's to free. */
 const char *file_temporary_folder(void);
 
 #endif

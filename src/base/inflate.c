@@ -1,8 +1,8 @@
 /* inflate.c: see inflate.h.
  *
- * Codes are looked up whole: a table of 2^15 entries, indexed by the next bits of the input, holds
- * the symbol and the length of the code that stands there. A table is filled once per block, which
- * is cheap beside what a block holds. */
+ * * Codes are looked up whole in a table of 2^15 entries, indexed by the next bits of the input. An
+ * entry holds the symbol and the length of its code. A table is filled once per block, which is
+ * cheap beside what a block holds. */
 #include "base/inflate.h"
 
 #include "base/memory.h"
@@ -37,7 +37,7 @@ struct inflate {
     inflate_sink *sink; /* NULL: all of the output is kept */
     void *context;
     size_t sent, summed;    /* bytes of `out` that were handed on; that `crc` holds */
-    uint32_t crc;           /* of the member so far … */
+    uint32_t crc;           /* over the member so far … */
     uint64_t member_length; /* … and its length */
     uint32_t crc_table[256];
     struct huffman literals, distances;
@@ -78,7 +78,7 @@ static unsigned reverse(unsigned code, int bits)
 }
 
 /* Canonical codes from their lengths (0: the symbol is not used). A set of codes may be incomplete,
- * as that of a single distance is; one that is over-full is refused. */
+ * as for a single distance; an over-full one is refused. */
 static enum status make_codes(struct inflate *state, struct huffman *huffman,
                               const unsigned char *lengths, int count)
 {

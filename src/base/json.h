@@ -1,10 +1,11 @@
 /* json.h: JSON in and out, ours, because records, calibration and safetensors headers must be read
  * on a machine with nothing but libc.
  *
- * Reading gives a tree in an arena. Strict RFC 8259: UTF-8 checked, one value, no trailing text,
- * depth at most JSON_DEPTH, at most JSON_VALUES values (a value takes some 100 bytes of memory, two
- * in a text); refused are duplicate keys, a NUL in a key, numbers beyond a double. Errors read
- * "NAME:LINE:COLUMN: found …, expected …". Writing appends to a struct text. */
+ * * Reading gives a tree in an arena. Strict RFC 8259: one value of checked UTF-8, without trailing
+ * text. It has at most JSON_DEPTH levels and JSON_VALUES values: one takes some 100 bytes of
+ * memory, and two in a text. Duplicate keys, a NUL in a key and numbers beyond a double are
+ * refused. Errors read "NAME:LINE:COLUMN: found …, expected …". Writing appends to a struct text.
+ */
 #ifndef PRONY_BASE_JSON_H
 #define PRONY_BASE_JSON_H
 

@@ -19,7 +19,7 @@ struct slot {
 struct parser {
     struct arena *arena;
     const char *name, *text;
-    size_t first_line; /* of the text, in messages */
+    size_t first_line; /* number of the text's first, in messages */
     size_t length, at;
     int depth, values;  /* values: read so far */
     struct slot *slots; /* the keys seen so far, of all objects */

@@ -115,7 +115,7 @@ void json_add_text(struct json_writer *writer, const char *string)
 }
 
 /* Up to DBL_DIG digits survive decimal → double → decimal, so %.15g already finds every shorter
- * text; only subnormal numbers have fewer digits and are tried from one. (At some powers of two, a
+ * text. Only subnormal numbers have fewer digits and are tried from one. (At some powers of two, a
  * neighbour of the nearest decimal would do with one digit less. It reads back all the same.) */
 void json_add_real(struct json_writer *writer, double number)
 {
@@ -163,7 +163,7 @@ static char *put_digits(char room[40], uint64_t number, int decimals)
     return at;
 }
 
-/* Scaled to a whole number of so many digits, which is exact to one part in 10^15. */
+/* Scaled to a whole number with as many digits, exact to one part in 10^15. */
 void json_add_figure(struct json_writer *writer, double number)
 {
     static const double powers[] = {1e0, 1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7, 1e8,

@@ -74,8 +74,8 @@ void *mem_aligned(size_t align, size_t bytes)
     return pointer;
 }
 
-/* What is large: more than the pages that a core keeps at hand can hold. Small pages lie anywhere,
- * and several of them may want the same places of a cache. */
+/* LARGE is more than the pages that a core keeps at hand can hold. Small pages lie anywhere, and
+ * several of them may want the same places of a cache. */
 enum { HUGE_PAGE = 2 << 20, LARGE = 256 << 10, CACHE_LINE = 64 };
 
 /* The system gives addresses that suit its small pages: one huge page more, and the ends go back.

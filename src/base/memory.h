@@ -17,10 +17,10 @@ void *mem_aligned(size_t align, size_t bytes); /* zeroed; align a power of two; 
  * A page comes into being, near the CPU that does it, when it is first written. */
 void *mem_large(size_t bytes);
 void mem_free_large(void *pointer,
-                    size_t bytes); /* what mem_large gave for so many; NULL is fine */
+                    size_t bytes); /* a block from mem_large, and its bytes; NULL is fine */
 /* Does the system give such pages to those who ask? */
 bool mem_has_huge_pages(void);
-/* What mem_large gave for so many bytes is to be on small pages after all; before it is written. */
+/* Puts a block from mem_large on small pages after all; before it is written. */
 void mem_small_pages(void *pointer, size_t bytes);
 /* Grows (never shrinks) what mem_large gave for old_bytes; what is new is zeros. NULL leaves `old`
  * alive. */
@@ -32,12 +32,12 @@ void mem_free(void *pointer);
 
 size_t mem_installed(void); /* bytes of the machine */
 /* Bytes that this process may have: the machine's, or fewer where its control groups (quota.h) or
- * `ulimit -v` allow fewer. What others hold is not taken off, so that a choice is made alike at any
- * hour; room.h does, to refuse. Reads files: not for every call. */
+ * `ulimit -v` allow fewer. Memory that others hold is not taken off, so that a choice is made alike
+ * at any hour; room.h does, to refuse. Reads files: not for every call. */
 size_t mem_total(void);
 
-/* Addresses for `bytes` zeroed bytes, of which a page takes memory once it is written: a block of
- * which only a part is there at a time. mem_drop gives the pages back, and they are zeros again. */
+/* Addresses for `bytes` zeroed bytes; a page takes memory once it is written. For a block that is
+ * there only in part at a time. mem_drop gives the pages back, and they are zeros again. */
 void *mem_reserve(size_t bytes);
 void mem_drop(void *pointer, size_t bytes);
 void mem_unreserve(void *pointer, size_t bytes); /* NULL is fine */

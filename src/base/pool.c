@@ -1,18 +1,18 @@
 /* pool.c: threads that wait for a round, run it, and report.
  *
- * A round: the caller writes the task, then raises the count of rounds in each member's own cache
- * line; a member that sees a new count claims its part, runs it and counts `left` down. Whoever
- * waits (a member for a round, the caller for `left` to reach 0) spins first, because kernels
- * follow each other within microseconds, then sleeps in a futex. Before sleeping it raises its
- * `asleep` flag and looks once more; the other side writes first and reads the flag after: in
- * sequentially consistent order at least one of the two sees the other, so no wake-up is lost.
- * Spinning must not keep a CPU from the one that is waited for: members beyond the number of CPUs
- * sleep at once, and so does the caller of a round that has such members.
+ * * A round: the caller writes the task, then raises the count of rounds in each member's own cache
+ * line. A member that sees a new count claims its part, runs it and counts `left` down. A member
+ * waits for a round, the caller for `left` to reach 0. Both spin first, because kernels follow each
+ * other within microseconds, then sleep in a futex. Before sleeping a thread raises its `asleep`
+ * flag and looks once more; the other side writes first and reads the flag after. In sequentially
+ * consistent order at least one of the two sees the other, so no wake-up is lost. Spinning must not
+ * keep a CPU from the thread that is waited for. So members beyond the number of CPUs sleep at
+ * once, and so does the caller of a round with such members.
  *
- * A member may be late: asleep, kept from its CPU by others, or on the caller's own, where the
- * system likes to wake it. So the caller, when it is done with its part, claims and runs whatever
- * part nobody has begun: then it never takes longer than alone. And a member that finds itself on
- * the caller's CPU goes elsewhere: two that yield to each other can stay there for seconds. */
+ * * * A member may be late: asleep, kept from its CPU by others, or on the caller's own, where the
+ * system likes to wake it. So the caller, when it is done with its part, claims and runs parts that
+ * no member has begun: it never takes longer than alone. And a member that finds itself on the
+ * caller's CPU goes elsewhere: two that yield to each other can stay there for seconds. */
 #include "base/pool.h"
 
 #include "base/clock.h"
@@ -264,7 +264,7 @@ static enum status start_member(struct pool *pool, int index, const cpu_set_t *c
     return STATUS_OK;
 }
 
-/* Signals are the caller's: a member that took one would interrupt nobody's wait. */
+/* Signals are the caller's: a member that took one would interrupt no wait. */
 static enum status start_members(struct pool *pool, enum pool_affinity affinity, const int *cpus,
                                  int count)
 {

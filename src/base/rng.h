@@ -1,8 +1,9 @@
 /* rng.h: counter-based random numbers (Philox 4×32-10).
  *
- * A random number is a pure function of (seed, stream, step, sample, element): no state, so it has
- * the same bits on every backend, with any number of threads or workers, with or without fusion,
- * and after a resume. `stream` is the op's id before any pass; `sample` its place in the data set.
+ * * A random number is a pure function of (seed, stream, step, sample, element), without state. So
+ * it has the same bits on every backend, with any number of threads or workers, with or without
+ * fusion, and after a resume. `stream` is the op's id before any pass; `sample` its place in the
+ * data set.
  *
  * Included by C and CUDA, and written without branches, so that a loop over it becomes vectors.
  * Only IEEE operations with one defined result are used (integer, +, ×, ÷,
@@ -25,7 +26,7 @@ struct rng_block {
     uint32_t word[4];
 };
 
-/* What everything random in a program is drawn from. */
+/* All random numbers of a program are drawn from it. */
 struct rng_key {
     uint64_t seed;
     uint32_t stream;
@@ -50,8 +51,8 @@ RNG_INLINE struct rng_block rng_philox(struct rng_block c, uint32_t k0, uint32_t
     return c;
 }
 
-/* Words 4·block … 4·block+3 of one sample. The counter holds (block, sample, step low, stream);
- * the key is the seed, with the step's upper half mixed in so that long runs do not repeat. */
+/* Words 4·block … 4·block+3 of one sample. The counter holds (block, sample, step low, stream). The
+ * key is the seed; the step's upper half is mixed in, so that long runs do not repeat. */
 RNG_INLINE struct rng_block rng_words(struct rng_key key, uint32_t sample, uint32_t block)
 {
     struct rng_block counter;

@@ -30,8 +30,8 @@ const char *status_message(void)
     return last()->message;
 }
 
-/* Of a longer message the start and the end: what is quoted may be long, and what was expected
- * stands behind it. */
+/* A longer message keeps its start and its end: a quotation may be long, and the expectation
+ * follows it. */
 enum { LONGEST = 8192 };
 
 /* Plain here already: the library's messages reach the terminals of other programs. */

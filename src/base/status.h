@@ -1,15 +1,16 @@
-/* status.h: how anything that can fail says so.
+/* status.h: how functions that can fail report it.
  *
  * A function that can fail returns `enum status` and gives its results through its last pointer
  * arguments. FAIL records the code, the place and one message, once, where the failure happened;
  * TRY forwards it unchanged. Only cli/ prints the message.
  *
- * Three kinds of trouble, never mixed: a caller's mistake is an assert; the environment (a file, a
- * flag, memory, a device) is a status; an absent capability is STATUS_UNSUPPORTED, which the bench
- * turns into a recorded skip.
+ * * Three kinds of trouble, never mixed: a caller's mistake is an assert; the environment (a file,
+ * a flag, memory, a device) is a status. An absent capability is STATUS_UNSUPPORTED, which the
+ * bench turns into a recorded skip.
  *
- * The last error is kept per thread. A plugin is linked with its own copy of this file and is given
- * the host's record by status_share() when it is loaded, so that messages cross the boundary. */
+ * * The last error is kept per thread. A plugin is linked with its own copy of this file.
+ * status_share() gives it the host's record when it is loaded, so that messages cross the boundary.
+ */
 #ifndef PRONY_BASE_STATUS_H
 #define PRONY_BASE_STATUS_H
 
@@ -32,9 +33,9 @@ struct error {
     char message[1000];
 };
 
-/* Records an error for this thread and returns `code`. Never fails, allocates nothing. Of a message
- * that is too long the middle is left out; what a terminal would obey becomes its number (plain.h).
- */
+/* Records an error for this thread and returns `code`. Never fails, allocates nothing. A message
+ * that is too long loses its middle; characters that a terminal would obey become their numbers
+ * (plain.h). */
 enum status status_fail(enum status code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

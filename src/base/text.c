@@ -161,7 +161,7 @@ bool text_equal(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-enum { LONGEST_WORD = 63 }; /* nobody misspells a longer one by a few letters */
+enum { LONGEST_WORD = 63 }; /* a longer one is not misspelt by a few letters */
 
 static int smaller(int a, int b)
 {

@@ -43,8 +43,8 @@ bool text_equal(const char *a, const char *b); /* both may be NULL */
 /* The candidate nearest to `word` by edit distance if it is near enough to be meant, else NULL. */
 const char *text_nearest(const char *word, const char *const *candidates, size_t count);
 
-/* How many bytes the UTF-8 character at the start of `bytes` takes (1 to 4); 0 when what stands
- * there is not UTF-8 (cut short, overlong, a surrogate, above U+10FFFF). `length` is at least 1. */
+/* How many bytes the UTF-8 character at the start of `bytes` takes (1 to 4). 0 when it is not
+ * UTF-8: cut short, overlong, a surrogate, above U+10FFFF. `length` is at least 1. */
 size_t text_utf8(const char *bytes, size_t length);
 
 /* How many characters a terminal shows of it: bytes of UTF-8 that begin one. */

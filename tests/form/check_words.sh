@@ -1,4 +1,4 @@
-# The words that a user meets: tests/form/words.py reads help, errors, findings, the page and docs, and
+# The words that a reader meets: tests/form/words.py reads help, errors, findings, the page, docs and comments, and
 # prints the sentences that are too long or bend plain English. A tree with planted faults shows that it sees.
 
 status=0
@@ -14,7 +14,7 @@ report plain_sentences "$(python3 tests/form/words.py . 2>&1)"
 
 planted=$(mktemp -d)
 trap 'rm -rf "$planted"' EXIT
-mkdir -p "$planted/src/guide/ui/views" "$planted/docs" "$planted/tools"
+mkdir -p "$planted/include" "$planted/src/guide/ui/views" "$planted/docs" "$planted/tools"
 long='one two three four five six seven eight nine ten eleven twelve one two three four five six seven eight nine ten'
 cat >"$planted/src/a.c" <<END
 /* Of what a comment says nothing is read: $long $long */
@@ -28,6 +28,15 @@ static const char *const texts[] = {
     "SELECT so many FROM results", "a result of 100 %% of what it can do", /* 4 */
 };
 END
+cat >"$planted/include/a.h" <<END
+/* $long
+ * $long. It is short. What is here is a fault.
+ *
+ *   prony_run(struct prony *network, what it is)    of a table nothing is a sentence $long $long
+ */
+const char *text; /* of the first letter: "/* no comment" */
+int count;        /* letters, of which the first is a capital */
+END
 printf 'HELP(x, "of the rows, those that are kept for it")\n' >"$planted/src/a.def" # 5
 printf 'const text = `${n} results, which nobody checked yet`;\n' >"$planted/src/guide/ui/views/a.ts" # 6
 printf 'echo "the machine was asked and said so twice"\n' >"$planted/tools/start" # 7
@@ -37,6 +46,6 @@ printf 'echo "the machine was asked and said so twice"\n' >"$planted/tools/start
     printf '<!-- made -->\n%s %s.\n<!-- end -->\n- of the two items, this one is a fault\n' "$long" "$long" # 10
 } >"$planted/docs/a.md"
 seen=$(python3 tests/form/words.py "$planted")
-report sees_what_is_planted "$([ "$(echo "$seen" | wc -l)" -eq 10 ] || echo "expected 10 faults, found:
+report sees_what_is_planted "$([ "$(echo "$seen" | wc -l)" -eq 13 ] || echo "expected 13 faults, found:
 $seen")"
 exit $status

@@ -2,8 +2,9 @@
 
 Read are: string literals of src/ and include/ (help, notes, errors, findings, tables of .def), the texts of
 the guide's page (src/guide/ui), what tools/start and tools/setup print, and the prose of README.md,
-CONTRIBUTING.md, docs/*.md, docs/decisions/*.md and the READMEs of folders. Commands to copy, SQL, JSON and markup are no
-prose, and what make docs generates is lists. docs/notebook/, where experiments are noted as they were made, is not read.
+CONTRIBUTING.md, docs/*.md, docs/decisions/*.md and the READMEs of folders; and the comments of the folders in
+COMMENTS. Commands to copy, SQL, JSON and markup are no prose, and what make docs generates is lists. docs/notebook/,
+where experiments are noted as they were made, is not read.
 
 A sentence has at most 25 words, has no "what", "who" or "of" as its subject, and none of the phrases of
 BANNED, which bend plain English."""
@@ -130,9 +131,31 @@ def prose_texts(source):
             held.append(re.sub(r"^\s*(?:[-*]|\d+\.) ", "", line.strip()))
 
 
+def comment_texts(source):
+    """Paragraphs of the comments of C, (line, text); indented lines are code or tables, and are not read."""
+    for match in re.finditer(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/', source, re.S):
+        if match.group(0)[0] != "/":
+            continue
+        held, start, first = [], 0, source.count("\n", 0, match.start()) + 1
+        body = re.sub(r"^/[/*]+!?<?|\*+/$", "", match.group(0))
+        for number, line in enumerate(body.split("\n") + [""], first):
+            line = re.sub(r"^\s*\* ?", "", line) if number > first else line.strip()
+            row = re.match(r" {2,}\S", line)
+            if (row or not line.strip()) and held:
+                yield start, " ".join(held)
+                held = []
+            if line.strip() and not row:
+                start = start if held else number
+                held.append(line.strip())
+
+
+# Folders whose comments are plain; a list that grows.
+COMMENTS = ("include/*", "src/base/**/*.[ch]", "src/base/**/*.def")
+
 READ = (
     (c_texts, ("src/**/*.c", "src/**/*.h", "src/**/*.cu", "src/**/*.cuh", "src/**/*.def", "include/*")),
     (page_texts, ("src/guide/ui/*.ts", "src/guide/ui/charts/*.ts", "src/guide/ui/small/*.ts", "src/guide/ui/views/*.ts")),
+    (comment_texts, COMMENTS),
     (shell_texts, ("tools/start", "tools/setup", "tools/progress")),
     (prose_texts, ("README.md", "CONTRIBUTING.md", "docs/*.md", "docs/decisions/*.md", "src/**/README.md", "tests/README.md")),
 )

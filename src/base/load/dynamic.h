@@ -19,7 +19,7 @@ struct dynamic_library {
     const char *need; /* the part that needs it and the package to install, for the message */
     const struct dynamic_function *functions;
     size_t count;
-    pthread_mutex_t lock; /* PTHREAD_MUTEX_INITIALIZER; of what follows */
+    pthread_mutex_t lock; /* PTHREAD_MUTEX_INITIALIZER; for the field that follows */
     bool loaded;
 };
 

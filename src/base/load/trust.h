@@ -1,10 +1,10 @@
-/* trust.h: whose code is run. A plugin, a peer or a suite that anybody could have put there is not:
- * the rule of ssh and sudo, for the file and for every folder above it.
+/* trust.h: whose code is run. A plugin, a peer or a suite that anybody could have put there is not
+ * run. ssh and sudo have this rule, for the file and for every folder above it.
  *
- * Trusted are root, the user, and the owner of this program: who could have changed that needs no
- * plugin. Files that others may write are refused; so are those that a group may, unless it is the
- * user's own or root's (a umask of 002 makes such). In a folder with the sticky bit, as /tmp,
- * nobody replaces a file of another. */
+ * * Trusted are root, the user, and the owner of this program: who could have changed that needs no
+ * plugin. Files that others may write are refused. So are those that a group may write, unless it
+ * is the user's own or root's (a umask of 002 makes such). In a folder with the sticky bit, as
+ * /tmp, no user replaces another's file. */
 #ifndef PRONY_BASE_LOAD_TRUST_H
 #define PRONY_BASE_LOAD_TRUST_H
 

@@ -17,7 +17,7 @@ enum isa {
     ISA_BEST = ISA_COUNT - 1
 };
 
-/* What a CPU may have beyond a level: the rows of extension.def. */
+/* Instructions that a CPU may have beyond a level: the rows of extension.def. */
 enum extension {
 #define EXTENSION_ROW(NAME, name, kind, level, machine, flags, words) EXTENSION_##NAME,
 #include "base/machine/extension.def"
@@ -61,8 +61,8 @@ bool cpu_extends(const struct cpu *cpu, enum extension extension);
 /* The best level of this CPU up to `most`. */
 enum isa cpu_isa(const struct cpu *cpu, enum isa most);
 
-/* The CPUs the calling thread may run on, in the order in which threads are pinned to them: core
- * after core with all hardware threads of each, or, when spread, one thread of every core first,
+/* The CPUs the calling thread may run on, in the order in which threads are pinned: core after
+ * core, with all hardware threads of each. When spread, one thread of every core comes first,
  * sockets in turn. Writes at most `most`; returns how many, 0 when the system does not say. */
 int cpu_list(bool spread, int *out, int most);
 

@@ -1,6 +1,6 @@
 /* quota.c: see quota.h. A container without a namespace of its own for control groups reads the
- * host's path of its group, but sees that group as the root: so a path that is not there is no
- * mistake, and the search goes on above it. */
+ * host's path of its group, but sees that group as the root. So a path that is not there is no
+ * mistake: the search goes on above it. */
 #include "base/machine/quota.h"
 
 #include <stdbool.h>
@@ -82,7 +82,7 @@ static double number_of(const char *root, const char *group, const char *file, c
     return number;
 }
 
-/* What is left below a limit; a limit that no machine has is none. */
+/* Bytes below a limit; a limit that no machine has is none. */
 static double left_below(double limit, double use, double cached)
 {
     static const double NO_MACHINE = 0x1p60;

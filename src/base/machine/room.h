@@ -9,7 +9,7 @@
  * free. Reads files: not for every call. */
 double room_bytes(void);
 
-/* STATUS_MEMORY when so many bytes, of those that this process holds or will hold, do not fit. The
+/* STATUS_MEMORY when the process cannot hold these bytes, counted with those that it has. The
  * format says what takes them: "out of memory: WHAT; this machine allows 512.0 MB", or how much of
  * that others hold. */
 enum status room_check(double bytes, const char *format, ...) __attribute__((format(printf, 2, 3)));
