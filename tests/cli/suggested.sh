@@ -59,7 +59,9 @@ report finds_planted_ones $? "found $(unknown <"$folder/planted")"
 refused() {
     list=$1
     while read -r line; do
-        eval "set -- $(printf '%s' "$line" | sed 's/\*/\\*/g; s/ |.*//')"
+        set -f
+        eval "set -- $(printf '%s' "$line" | sed 's/ |.*//')"
+        set +f
         timeout -k 0.2 0.4 "$prony" "$@" </dev/null >"$list.said" 2>&1
         [ $? -eq 2 ] && echo "prony $line: $(tail -1 "$list.said")"
     done <"$list"
@@ -79,6 +81,64 @@ remedy calibrates 'prony machine --calibrate' machine
 remedy calibrates_a_unit 'prony machine --calibrate --unit cpu' machine --unit cpu
 remedy trains_until 'prony bench small --until [^ ]* --dataset [a-z]*' bench small --until accuracy=0.95
 remedy times_kernels 'prony bench --kernels' bench --kernels nothing
+
+# Every command in a message, a hint or an example of the sources is taken. Files that they name are made
+# here; the words of the sentence after a command are cut off.
+here=$folder/here
+# They keep files in a home of their own: one of them names the machine.
+mkdir -p "$here/in" "$here/old/build" "$here/before/build" "$here/data" "$here/cache"
+cp tests/trace/recorded/jax_cpu.trace.json.gz "$here/in/trace.json.gz"
+cp tests/trace/recorded/copy.pageable.trace.gz "$here/in/run.trace"
+make_files() {
+    cd "$here/in" || return 1
+    ln -s "$prony" ../old/build/prony
+    ln -s "$prony" ../before/build/prony
+    gzip -dc trace.json.gz >old.json
+    cp old.json new.json
+    cp run.trace before.trace
+    cp run.trace after.trace
+    "$prony" train small iris --epochs 1 --out iris.safetensors
+    "$prony" train vae digits --epochs 1 --batch 100 --out vae.safetensors
+    "$prony" quantise iris.safetensors iris --out iris-int8.safetensors
+    "$prony" export small --out model.onnx
+    "$prony" bench small --seconds 0.05 --out results.jsonl
+    "$prony" store create --empty
+    "$prony" store create --store results.db
+    cp results.db colleague.db
+    cp results.jsonl old.jsonl
+    cp results.jsonl new.jsonl
+    cp iris.safetensors lenet.safetensors
+    cp iris.safetensors house.safetensors
+    printf '1,2,3,4\n2,3,4,5\n' >new.csv
+    echo 'bench small' >demo.suite
+    echo '{"results":[{"command":"true","mean":0.1,"times":[0.1,0.1]}]}' >hyperfine.json
+}
+(XDG_DATA_HOME=$here/data XDG_CACHE_HOME=$here/cache && export XDG_DATA_HOME XDG_CACHE_HOME && make_files) >"$folder/made" 2>&1
+messages() { # FOLDERS: the commands of their texts, one a line
+    find "$@" -type f \( -name '*.c' -o -name '*.cu' -o -name '*.def' \) -exec cat {} + |
+        tr '\n' '\001' | sed "s/\"$(printf '\001') *\"//g" | tr '\001' '\n' | grep -vE '^ *(//|/?\*)' |
+        grep -oE '"([^"\\]|\\.)*"' | sed "s/\\\\\"/'/g" |
+        grep -oE "(^|[^a-z/])prony ($(echo $commands | tr ' ' '|')) [^,;()\`\\\\]*" | sed 's/^[^p]*prony //; s/"$//' |
+        sed -E "/^[a-z]+ [a-z]+:/d; s/ +(#|\\|).*//; s/  +[a-z].*//
+            s/[.:]? (is|as|a|an|the|and|or|lists?|takes?|measures|shows|finds|makes|reads|writes|wrote|saved|looks|has|names|says|times|runs|rebuilds|what|found|expected|printed|said|to|it|in|alone|there|them|text|>)[.:]?( .*|$)//
+            s/[.:]$//; s/ '?$//" |
+        sed -E "s/--unit %s/--unit cpu/; s/--precision %s/--precision fp32/; s/^(bench|profile) %s/\\1 small/; s/%s//g
+            s/DATA/iris/; s/0\\.0\\.0\\.0/127.0.0.1/; s/-- COMMAND/-- true/; s/python3 [a-z]+\\.py/true/g; s/suite (FILE|NAME)/suite demo/
+            s/--store FILE/--store results.db/; s/--out (FILE|old.jsonl)/--out results.new/; s/(profile) FILE/\\1 run.trace/; s/FILE/iris.safetensors/" |
+        awk -v quote="'" 'NF > 1 && gsub(quote, "&") % 2 == 0 && !/^(bench|train|profile) --?[a-z]+$/ &&
+            !/^(compare|store (show|remove)) [0-9]/' | sort -u # numbers of records of another store
+}
+messages src >"$folder/messages"
+[ "$(wc -l <"$folder/messages")" -ge 60 ]
+report finds_commands_of_messages $? "found $(cat "$folder/messages")"
+for part in 0 1 2; do
+    awk -v part=$part 'NR % 3 == part' "$folder/messages" >"$folder/messages.$part"
+    (cd "$here/in" && export XDG_DATA_HOME="$here/data" XDG_CACHE_HOME="$here/cache" && refused "$folder/messages.$part" >"$folder/messages.$part.refused") &
+done
+wait
+found=$(cat "$folder"/messages.*.refused)
+[ -z "$found" ]
+report takes_commands_of_messages $? "refused: $found"
 
 if [ ! -f "$PRONY_BUILD/guide/main.js" ] || ! command -v curl >/dev/null; then
     echo "skip $suite: the rest needs the guide and curl"
