@@ -12,15 +12,11 @@
 #ifndef PRONY_BASE_RNG_H
 #define PRONY_BASE_RNG_H
 
+#include "base/everywhere.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-
-#ifdef __CUDACC__
-#define RNG_INLINE static inline __host__ __device__
-#else
-#define RNG_INLINE static inline
-#endif
 
 struct rng_block {
     uint32_t word[4];
@@ -34,7 +30,7 @@ struct rng_key {
 };
 
 /* The four words for counter c under key k. */
-RNG_INLINE struct rng_block rng_philox(struct rng_block c, uint32_t k0, uint32_t k1)
+EVERYWHERE struct rng_block rng_philox(struct rng_block c, uint32_t k0, uint32_t k1)
 {
     for (int round = 0; round < 10; round++) {
         uint64_t p0 = (uint64_t)0xD2511F53u * c.word[0];
@@ -53,7 +49,7 @@ RNG_INLINE struct rng_block rng_philox(struct rng_block c, uint32_t k0, uint32_t
 
 /* Words 4·block … 4·block+3 of one sample. The counter holds (block, sample, step low, stream). The
  * key is the seed; the step's upper half is mixed in, so that long runs do not repeat. */
-RNG_INLINE struct rng_block rng_words(struct rng_key key, uint32_t sample, uint32_t block)
+EVERYWHERE struct rng_block rng_words(struct rng_key key, uint32_t sample, uint32_t block)
 {
     struct rng_block counter;
     counter.word[0] = block;
@@ -64,24 +60,24 @@ RNG_INLINE struct rng_block rng_words(struct rng_key key, uint32_t sample, uint3
                       (uint32_t)(key.seed >> 32) ^ (uint32_t)(key.step >> 32));
 }
 
-RNG_INLINE uint32_t rng_word(struct rng_key key, uint32_t sample, uint32_t element)
+EVERYWHERE uint32_t rng_word(struct rng_key key, uint32_t sample, uint32_t element)
 {
     return rng_words(key, sample, element / 4).word[element % 4];
 }
 
 /* In [0, 1), a multiple of 2^-24: exact in a float. */
-RNG_INLINE float rng_unit(uint32_t word)
+EVERYWHERE float rng_unit(uint32_t word)
 {
     return (float)(word >> 8) * (1.0f / 16777216.0f);
 }
 
-RNG_INLINE float rng_uniform(struct rng_key key, uint32_t sample, uint32_t element)
+EVERYWHERE float rng_uniform(struct rng_key key, uint32_t sample, uint32_t element)
 {
     return rng_unit(rng_word(key, sample, element));
 }
 
 /* ln(u) for u = (n + 1) / 2^24 in (0, 1]: exponent split, then the atanh series. */
-RNG_INLINE float rng_log(float u)
+EVERYWHERE float rng_log(float u)
 {
     uint32_t bits;
     memcpy(&bits, &u, sizeof bits);
@@ -99,7 +95,7 @@ RNG_INLINE float rng_log(float u)
 }
 
 /* cos and sin of 2πu for u in [0, 1): quarter turns, then Taylor on [-π/4, π/4]. */
-RNG_INLINE void rng_turn(float u, float *cosine, float *sine)
+EVERYWHERE void rng_turn(float u, float *cosine, float *sine)
 {
     float quarter = u * 4.0f;
     int turns = (int)(quarter + 0.5f);
@@ -113,7 +109,7 @@ RNG_INLINE void rng_turn(float u, float *cosine, float *sine)
 }
 
 /* Two standard normal deviates from two words (Box–Muller). */
-RNG_INLINE void rng_normal_pair(uint32_t first, uint32_t second, float *a, float *b)
+EVERYWHERE void rng_normal_pair(uint32_t first, uint32_t second, float *a, float *b)
 {
     float u = ((float)(first >> 8) + 1.0f) * (1.0f / 16777216.0f);
     float radius = sqrtf(-2.0f * rng_log(u)), cosine, sine;
@@ -122,7 +118,7 @@ RNG_INLINE void rng_normal_pair(uint32_t first, uint32_t second, float *a, float
     *b = radius * sine;
 }
 
-RNG_INLINE float rng_normal(struct rng_key key, uint32_t sample, uint32_t element)
+EVERYWHERE float rng_normal(struct rng_key key, uint32_t sample, uint32_t element)
 {
     struct rng_block words = rng_words(key, sample, element / 4);
     uint32_t pair = element % 4 / 2 * 2;
@@ -132,7 +128,7 @@ RNG_INLINE float rng_normal(struct rng_key key, uint32_t sample, uint32_t elemen
 }
 
 /* An integer in [0, n) without bias worth speaking of (n < 2^24): for shuffles. */
-RNG_INLINE uint32_t rng_below(struct rng_key key, uint32_t sample, uint32_t element, uint32_t n)
+EVERYWHERE uint32_t rng_below(struct rng_key key, uint32_t sample, uint32_t element, uint32_t n)
 {
     return (uint32_t)(((uint64_t)rng_word(key, sample, element) * n) >> 32);
 }

@@ -3,14 +3,10 @@
 #ifndef PRONY_CORE_SCHEDULE_H
 #define PRONY_CORE_SCHEDULE_H
 
+#include "base/everywhere.h"
+
 #include <math.h>
 #include <stdint.h>
-
-#ifdef __CUDACC__
-#define SCHEDULE_INLINE static inline __host__ __device__
-#else
-#define SCHEDULE_INLINE static inline
-#endif
 
 enum schedule_kind {
     SCHEDULE_CONSTANT,
@@ -19,8 +15,8 @@ enum schedule_kind {
 };
 
 /* The factor for update number `count` (from 0). The first `warmup` updates rise to it linearly. */
-SCHEDULE_INLINE double schedule_factor(int32_t kind, int32_t warmup, int32_t period, double factor,
-                                       int32_t count)
+EVERYWHERE double schedule_factor(int32_t kind, int32_t warmup, int32_t period, double factor,
+                                  int32_t count)
 {
     double value = 1;
     if (kind == SCHEDULE_STEP)

@@ -2,6 +2,7 @@
  * tensors, fill, and everything random. Random numbers are a function of (seed, stream, step, row
  * of the data set, element): base/rng.h. */
 #include "backend/cuda/device/activation.h"
+#include "backend/cuda/device/host_device.h"
 #include "backend/cuda/ops/mixed_precision.h"
 #include "backend/cuda/plan/kernel_families.h"
 

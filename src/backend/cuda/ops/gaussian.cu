@@ -1,5 +1,6 @@
 /* gaussian.cu: codes that are drawn from a normal distribution, and how far that is from the
  * standard one. moments is [n, 2, k]: means, then logarithms of variances. */
+#include "backend/cuda/device/host_device.h"
 #include "backend/cuda/device/reduce.h"
 #include "backend/cuda/plan/kernel_families.h"
 #include "base/rng.h"

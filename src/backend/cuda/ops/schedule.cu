@@ -1,4 +1,5 @@
 /* schedule.cu: schedule, clip (all gradients together), tick (counts the step). */
+#include "backend/cuda/device/host_device.h"
 #include "backend/cuda/device/reduce.h"
 #include "backend/cuda/ops/mixed_precision.h"
 #include "backend/cuda/plan/kernel_families.h"

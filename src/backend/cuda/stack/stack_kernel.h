@@ -9,6 +9,7 @@
 #define PRONY_BACKEND_CUDA_STACK_KERNEL_H
 
 #include "backend/cuda/device/activation.h"
+#include "backend/cuda/device/host_device.h"
 #include "backend/cuda/device/launch.h"
 #include "backend/cuda/stack/stack_block_layout.h"
 #include "backend/cuda/stack/stack_grid_layout.h"
