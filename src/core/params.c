@@ -20,6 +20,27 @@ void params_free(struct params *params)
     params_init(params, params->real);
 }
 
+void params_drop(struct params *params)
+{
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        mem_free_large(params->blocks[role].data, (size_t)params->blocks[role].room);
+        params->blocks[role].data = NULL;
+        params->blocks[role].room = 0;
+    }
+}
+
+enum status params_hold(struct params *params)
+{
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        const uint64_t bytes = params->blocks[role].bytes;
+        if (params->bare || params->blocks[role].data || !bytes)
+            continue;
+        NEED(params->blocks[role].data = mem_large((size_t)bytes));
+        params->blocks[role].room = bytes;
+    }
+    return STATUS_OK;
+}
+
 void params_mark_matrix(struct params *params, int32_t entry)
 {
     assert(params->entries[entry].shape.rank == 2 || params->entries[entry].shape.rank == 4);

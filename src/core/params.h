@@ -59,6 +59,10 @@ void params_give(struct params *params, int32_t entry, const float *values);
 int32_t params_find(const struct params *params, const char *name); /* -1: none */
 void *params_data(const struct params *params, int32_t entry);
 
+/* Gives the memory of the values back, while they are elsewhere; and takes it again, zeroed. */
+void params_drop(struct params *params);
+enum status params_hold(struct params *params);
+
 /* Gives every entry its starting value and resets the control block: step 0, this seed. */
 enum status params_fill(struct params *params, uint64_t seed);
 /* Gives the entries that were declared since then theirs, by the control block's seed. */

@@ -1,6 +1,7 @@
 /* lap.c: the two programs of a lap, their data, and running them in turn. */
 #include "train/lap.h"
 
+#include "base/machine/room.h"
 #include "base/memory.h"
 #include "core/pass/split_data.h"
 #include "train/workers/average.h"
@@ -59,6 +60,21 @@ static void share_out(const struct lap *lap, int64_t samples, struct leg *leg)
     }
 }
 
+/* The whole is on the host once; of this worker's part there is one there, too, and one on a device
+ * of the host. Checked before values are made. */
+static enum status check_split_memory(const struct lap *lap, const struct program *program,
+                                      const struct engine *engine, const struct params *params)
+{
+    const double whole = (double)engine_kept_bytes(params) / 2;
+    const double parts = 2 * whole / sharing_parts(&lap->sharing);
+    if (strcmp(engine->backend->unit, "cpu") != 0)
+        return STATUS_OK;
+    return room_check(whole + parts,
+                      "%s at batch %d takes %.1f MB for its parameters and %.1f MB for this "
+                      "worker's part of them, twice",
+                      program->name, program->batch, whole / 1e6, parts / 1e6);
+}
+
 /* The programs of a leg for this worker's own samples. */
 static enum status compile_leg(struct lap *lap, struct leg *leg, const struct engine *engine,
                                const struct network *network, struct params *params,
@@ -70,7 +86,7 @@ static enum status compile_leg(struct lap *lap, struct leg *leg, const struct en
         return STATUS_OK;
     if (sharing_splits(&lap->sharing)) {
         TRY(lap_split_compile(lap, leg, network, params, options));
-        return engine_check_memory(engine->backend, step->programs, 0, params, 0);
+        return check_split_memory(lap, step->programs[0], engine, params);
     }
     each.batch = (int32_t)leg->batch;
     TRY(recipe_compile(network, params, &each, step));
@@ -83,7 +99,9 @@ static enum status compile_leg(struct lap *lap, struct leg *leg, const struct en
     if (shares_samples(lap) && !lap->sharing.average)
         TRY(split_step(step, leg, lap->sharing.sync_norm));
     TRY(fuse_step(step, engine));
-    return engine_check_memory(engine->backend, step->programs, step->count, params, 0);
+    return lap->at_times
+               ? STATUS_OK
+               : engine_check_memory(engine->backend, step->programs, step->count, params, 0);
 }
 
 /* Room for what every run of a program leaves behind. */
@@ -146,17 +164,25 @@ enum status lap_prepare(struct lap *lap, const struct engine *engine, const stru
     return STATUS_OK;
 }
 
-void lap_close(struct lap *lap)
+void lap_release(struct lap *lap)
 {
     if (sharing_splits(&lap->sharing))
         lap_split_close(lap);
-    for (int i = 0; i < LAP_LEGS; i++) {
-        for (int32_t turn = 0; turn < RECIPE_TURNS; turn++)
+    for (int i = 0; i < LAP_LEGS; i++)
+        for (int32_t turn = 0; turn < RECIPE_TURNS; turn++) {
             if (lap->legs[i].plans[turn])
                 lap->engine->backend->release(lap->legs[i].plans[turn]);
-        recipe_free(&lap->legs[i].step);
-    }
+            lap->legs[i].plans[turn] = NULL;
+        }
     comm_queue_close(lap->queue);
+    lap->queue = NULL;
+}
+
+void lap_close(struct lap *lap)
+{
+    lap_release(lap);
+    for (int i = 0; i < LAP_LEGS; i++)
+        recipe_free(&lap->legs[i].step);
     mem_free(lap->loss);
     mem_free(lap->sums);
     mem_free(lap->own_order);

@@ -32,21 +32,24 @@ struct lap {
     enum answering
         answering;          /* how its plans are prepared: steps, or calls where it has one step */
     struct sharing sharing; /* by which workers, and how */
+    bool at_times; /* it is prepared for each run alone, and makes sure of its memory then */
     struct engine split_engine; /* where the network is split: this worker's part of the parameters,
                                    on the same device */
     struct comm *copy, *across; /* … to the workers of its copy of the network, and to those with
                                    the same part of other copies */
     struct params *params;      /* of its programs */
-    struct comm_queue *queue;   /* sums gradients beside computing; NULL: nothing does */
-    int64_t apart, of;          /* samples since parameters were averaged: this worker's, and all */
-    int64_t rows, steps;        /* of a whole lap, by all workers */
-    int64_t step;               /* steps done of the current lap */
-    struct lap_data data;       /* of the current lap, and … */
-    const uint32_t *order;      /* … its rows; of several workers, this one's */
-    uint32_t *own_order;        /* … which are here; NULL: it is run alone */
-    int64_t own_rows;           /* of the order */
-    int64_t fetched;            /* the steps before this one have their rows there … */
-    int64_t fetches;            /* … unless the data set has fetched others since */
+    bool alone; /* where the network is split: the values of `params` may be dropped until they are
+                   gathered */
+    struct comm_queue *queue; /* sums gradients beside computing; NULL: nothing does */
+    int64_t apart, of;        /* samples since parameters were averaged: this worker's, and all */
+    int64_t rows, steps;      /* of a whole lap, by all workers */
+    int64_t step;             /* steps done of the current lap */
+    struct lap_data data;     /* of the current lap, and … */
+    const uint32_t *order;    /* … its rows; of several workers, this one's */
+    uint32_t *own_order;      /* … which are here; NULL: it is run alone */
+    int64_t own_rows;         /* of the order */
+    int64_t fetched;          /* the steps before this one have their rows there … */
+    int64_t fetches;          /* … unless the data set has fetched others since */
     struct leg {
         struct recipe_step step; /* of no programs: there is no such leg */
         struct plan *plans[RECIPE_TURNS];
@@ -104,6 +107,7 @@ enum status lap_begin(struct lap *lap, const struct lap_data *data, const uint32
  * rows of streamed data as they are due. Waits, and adds the results to *score (which may be NULL).
  */
 enum status lap_run(struct lap *lap, int64_t steps, struct score *score);
-void lap_close(struct lap *lap); /* before its engine; zeroed is fine */
+void lap_release(struct lap *lap); /* gives the plans back; it can be prepared again */
+void lap_close(struct lap *lap);   /* before its engine; zeroed is fine */
 
 #endif

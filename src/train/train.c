@@ -36,6 +36,13 @@ static bool is_learnt(const struct entry *entry)
     return entry->role == ROLE_PARAM || entry->role == ROLE_STATISTIC;
 }
 
+/* Has this worker's unit a part of the network alone? The whole is on the host then, and on the
+ * unit while it is tested. */
+static bool is_split(const struct trainer *trainer)
+{
+    return sharing_splits(&trainer->sharing);
+}
+
 /* What is held out is looked at with the programs of the test, and stops the training early. */
 static enum status compile_validation(struct trainer *trainer, const struct compile_options *test)
 {
@@ -50,6 +57,7 @@ static enum status compile_validation(struct trainer *trainer, const struct comp
     if (!rows)
         return STATUS_OK;
     trainer->validate.sharing.comm = trainer->sharing.comm;
+    trainer->validate.at_times = is_split(trainer);
     TRY(lap_compile(&trainer->validate, &trainer->model->engine, trainer->model->network, params,
                     test, rows));
     if (course->until_accuracy > 0 &&
@@ -105,6 +113,7 @@ static enum status compile_stage(struct trainer *trainer, int32_t stage)
         model_compile_options(model, USE_TRAINING, trainer->course.batch);
     options.stage = trainer->stage = stage;
     trainer->train.sharing = trainer->sharing;
+    trainer->train.alone = true;
     TRY(check_workers(trainer, stage_rows(trainer, stage)));
     TRY(lap_compile(&trainer->train, &model->engine, model->network, &model->params, &options,
                     stage_rows(trainer, stage)));
@@ -124,6 +133,7 @@ static enum status compile(struct trainer *trainer)
     TRY(compile_validation(trainer, &test));
     if (trainer->split.test_count) {
         trainer->test.sharing.comm = trainer->sharing.comm;
+        trainer->test.at_times = is_split(trainer);
         TRY(lap_compile(&trainer->test, &model->engine, model->network, params, &test,
                         trainer->split.test_count));
         TRY(model_check_targets(model, lap_program(&trainer->test), trainer->dataset));
@@ -322,6 +332,69 @@ static enum status agree_on_training(const struct trainer *trainer)
     return status;
 }
 
+static enum status prepare_tests(struct trainer *trainer)
+{
+    const struct engine *engine = &trainer->model->engine;
+    TRY(lap_prepare(&trainer->validate, engine, &trainer->model->params));
+    return lap_prepare(&trainer->test, engine, &trainer->model->params);
+}
+
+/* The whole network comes to the unit for one lap, beside this worker's part. All workers fail
+ * together. */
+static enum status bring_whole(struct trainer *trainer, struct lap *lap)
+{
+    struct engine *engine = &trainer->model->engine;
+    struct params *params = &trainer->model->params;
+    struct comm *comm = trainer->sharing.comm;
+    enum status status = params_hold(params); /* without values where it is only tried */
+    for (int i = 0; i < LAP_LEGS && status == STATUS_OK; i++)
+        if (lap->legs[i].step.count)
+            status = engine_check_memory(engine->backend, lap->legs[i].step.programs,
+                                         lap->legs[i].step.count, params,
+                                         lap_split_bytes(&trainer->train));
+    if (status == STATUS_OK)
+        status = engine_attach(engine, params);
+    if (status == STATUS_OK)
+        status = lap_prepare(lap, engine, params);
+    double failed = status != STATUS_OK;
+    if (comm)
+        TRY(comm_all_reduce(comm, &failed, 1, DTYPE_F64));
+    if (status == STATUS_OK && failed > 0)
+        FAIL(STATUS_MEMORY, "another worker's unit cannot hold the whole network");
+    return status;
+}
+
+static void take_whole_away(struct trainer *trainer, struct lap *lap)
+{
+    struct engine *engine = &trainer->model->engine;
+    lap_release(lap);
+    if (engine->instance)
+        engine->backend->detach(engine->instance);
+    engine->instance = NULL;
+}
+
+/* Can the units hold the whole network while it is tested? Rows that are held out need it; without
+ * the test the training has its worth. */
+static enum status try_tests(struct trainer *trainer)
+{
+    enum status status = STATUS_OK;
+    if (trainer->validate.steps) {
+        status = bring_whole(trainer, &trainer->validate);
+        take_whole_away(trainer, &trainer->validate);
+        TRY(status);
+    }
+    if (trainer->test.steps)
+        status = bring_whole(trainer, &trainer->test);
+    take_whole_away(trainer, &trainer->test);
+    lap_split_give_up(&trainer->train);
+    trainer->untested = status == STATUS_MEMORY;
+    if (!trainer->untested)
+        return status;
+    log_warning("no test will follow, since it takes the whole network on one unit: %s",
+                status_message());
+    return STATUS_OK;
+}
+
 static enum status open_trainer(struct trainer *trainer, const struct trainer_options *options,
                                 const struct safetensors *file)
 {
@@ -343,10 +416,10 @@ static enum status open_trainer(struct trainer *trainer, const struct trainer_op
     TRY(params_fill_new(params));
     if (trainer->sharing.comm)
         TRY(agree_on_training(trainer));
-    TRY(engine_attach(engine, params));
+    if (!is_split(trainer))
+        TRY(engine_attach(engine, params));
     TRY(lap_prepare(&trainer->train, engine, params));
-    TRY(lap_prepare(&trainer->validate, engine, params));
-    TRY(lap_prepare(&trainer->test, engine, params));
+    TRY(is_split(trainer) ? try_tests(trainer) : prepare_tests(trainer));
     trainer->version = binding_version();
     return begin_epoch(trainer);
 }
@@ -384,6 +457,7 @@ void trainer_close(struct trainer *trainer)
     if (!trainer)
         return;
     dataset_settle(trainer->dataset);
+    params_hold(&trainer->model->params); /* zeros, where nothing was gathered */
     lap_close(&trainer->train);
     lap_close(&trainer->validate);
     lap_close(&trainer->test);
@@ -395,13 +469,10 @@ void trainer_close(struct trainer *trainer)
 
 enum status trainer_gather(struct trainer *trainer, bool for_all)
 {
-    const struct engine *engine = &trainer->model->engine;
     struct params *params = &trainer->model->params;
     if (!sharing_splits(&trainer->sharing))
         return STATUS_OK;
-    TRY(engine_download(engine, params)); /* what was best */
-    TRY(lap_split_gather(&trainer->train, params, for_all));
-    return engine->backend->upload(engine->instance, params);
+    return lap_split_gather(&trainer->train, params, for_all);
 }
 
 static enum status run_held_out(struct trainer *trainer, struct lap *lap, const uint32_t *rows,
@@ -411,8 +482,14 @@ static enum status run_held_out(struct trainer *trainer, struct lap *lap, const 
     *score = (struct score){0};
     if (!lap->steps)
         return STATUS_OK;
-    TRY(lap_begin(lap, &data, rows, 0));
-    return lap_run(lap, lap->steps, score);
+    enum status status = is_split(trainer) ? bring_whole(trainer, lap) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = lap_begin(lap, &data, rows, 0);
+    if (status == STATUS_OK)
+        status = lap_run(lap, lap->steps, score);
+    if (is_split(trainer))
+        take_whole_away(trainer, lap);
+    return status;
 }
 
 /* Copies the learnt entries to "best.…", or back from there, on the host and on the device. */
@@ -420,7 +497,7 @@ static enum status copy_best(struct trainer *trainer, bool back)
 {
     const struct engine *engine = &trainer->model->engine;
     struct params *params = &trainer->model->params;
-    TRY(engine->backend->download(engine->instance, params));
+    TRY(engine_download(engine, params));
     for (int32_t i = 0; i < params->count; i++) {
         struct text name = {0};
         if (!is_learnt(&params->entries[i]))
@@ -433,7 +510,7 @@ static enum status copy_best(struct trainer *trainer, bool back)
         memcpy(params_data(params, back ? i : best), params_data(params, back ? best : i),
                (size_t)params->entries[i].bytes);
     }
-    return engine->backend->upload(engine->instance, params);
+    return is_split(trainer) ? STATUS_OK : engine->backend->upload(engine->instance, params);
 }
 
 /* The end of an epoch: is it the best yet, and is it enough? */
@@ -498,5 +575,8 @@ enum status trainer_tell_left_out(const struct trainer *trainer)
 
 enum status trainer_test(struct trainer *trainer, struct score *score)
 {
-    return run_held_out(trainer, &trainer->test, split_test(&trainer->split), score);
+    *score = (struct score){0};
+    return trainer->untested
+               ? STATUS_OK
+               : run_held_out(trainer, &trainer->test, split_test(&trainer->split), score);
 }

@@ -40,6 +40,7 @@ struct trainer {
     float *levels;    /* [rows, label columns]: model_make_levels; or NULL */
     uint64_t version; /* of the data set as it is now: it stays so (binding.version) */
     struct lap train, validate, test;
+    bool untested; /* no unit holds the whole network for the test */
 };
 
 /* Takes the classes of the data and, unless the model has one, its scale; scales the data set in

@@ -79,6 +79,27 @@ expect a_known_order 2 "prony: --pipeline: found 'zigzag', expected 1f1b or gpip
 expect sync_norm_is_for_data 2 'prony: --sync-norm: found --parallelism model, expected data' \
     "$prony" train small iris --workers 2 --parallelism model --sync-norm
 
+# A worker of a split network takes less memory than one that has it all. Where a unit has no room for
+# the whole, the training goes without its test.
+outgrown="mlp:1500-1500-1500-1500-1500-10 synthetic:64x1500:10 --backend simd --threads 1 --epochs 1 --batch 32"
+outgrown="$outgrown --optimiser adam"
+if command -v python3 >/dev/null; then
+    peak() { # kB of the largest process
+        python3 -c '
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$prony" train $outgrown --test 0 "$@"
+    }
+    alone=$(peak) staged=$(peak --workers 2 --parallelism pipeline)
+    report stages_take_less_memory $((staged * 100 > alone * 95)) "$staged kB, one worker $alone"
+else
+    echo "skip cli_workers.stages_take_less_memory: there is no python3"
+fi
+(ulimit -v 300000 && exec "$prony" train $outgrown --workers 2 --parallelism pipeline) >"$folder/out" 2>&1
+report it_trains_without_a_test $? "$(cat "$folder/out")"
+holds it_says_so_before "$(head -n 1 "$folder/out")" 'prony: warning: no test will follow, since it takes the whole network'
+holds it_says_so_behind "$(cat "$folder/out")" 'no test: no unit has room for the whole network'
+
 # The bench times them in turns with one worker, whose reference says that they are right.
 "$prony" bench mlp:8-24-16-4 --batch 12 --backend simd --workers 1,2,3 --scaling weak,strong --parallelism data,model,pipeline \
     --seconds 0.02 --out "$folder/records" >"$folder/table"

@@ -280,7 +280,8 @@ static enum status finish(struct training *training)
     }
     if (test.samples)
         return quality_test(training->network, training->data, &test);
-    printf("no test: no row was kept for it\n");
+    printf(training->progress.test_rows ? "no test: no unit has room for the whole network\n"
+                                        : "no test: no row was kept for it\n");
     return STATUS_OK;
 }
 

@@ -155,13 +155,18 @@ void split_rank_take(struct split_rank *rank, const struct params *whole)
     rank->params.control = whole->control;
 }
 
+void split_rank_give_entry(const struct split_rank *rank, int32_t entry, void *values,
+                           struct params *whole)
+{
+    const struct rank_slice *slice = &rank->slices[entry];
+    copy_slice(slice, &rank->params.entries[entry], values, &whole->entries[slice->entry],
+               params_data(whole, slice->entry), true);
+}
+
 void split_rank_give(const struct split_rank *rank, struct params *whole)
 {
-    for (int32_t e = 0; e < rank->params.count; e++) {
-        const struct rank_slice *slice = &rank->slices[e];
-        copy_slice(slice, &rank->params.entries[e], params_data(&rank->params, e),
-                   &whole->entries[slice->entry], params_data(whole, slice->entry), true);
-    }
+    for (int32_t e = 0; e < rank->params.count; e++)
+        split_rank_give_entry(rank, e, params_data(&rank->params, e), whole);
     whole->control = rank->params.control;
 }
 
@@ -196,6 +201,26 @@ enum status split_rank_fill(struct split_rank *rank, const struct params *whole,
     rank->params.control.step = 0;
     rank->params.control.seed = seed;
     return STATUS_OK;
+}
+
+static bool has_entry(const struct split_rank *rank, int32_t entry)
+{
+    for (int32_t e = 0; e < rank->params.count; e++)
+        if (rank->slices[e].entry == entry)
+            return true;
+    return false;
+}
+
+bool split_ranks_cover(const struct split_ranks *split, const struct params *whole)
+{
+    for (int32_t e = 0; e < whole->count; e++) {
+        bool found = false;
+        for (int32_t r = 0; r < split->count && !found; r++)
+            found = has_entry(&split->ranks[r], e);
+        if (!found)
+            return false;
+    }
+    return true;
 }
 
 uint64_t split_rank_sends(const struct split_rank *rank, unsigned parts)

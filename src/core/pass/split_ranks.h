@@ -36,8 +36,14 @@ void split_ranks_free(struct split_ranks *split); /* zeroed is fine */
 enum status split_rank_fill(struct split_rank *rank, const struct params *whole, uint64_t seed);
 /* Copies the rank's slices out of the network's parameters, and the control block. */
 void split_rank_take(struct split_rank *rank, const struct params *whole);
-/* Copies them back, and the control block. */
+/* Copies the values of one of the rank's entries back. */
+void split_rank_give_entry(const struct split_rank *rank, int32_t entry, void *values,
+                           struct params *whole);
+/* Copies all of them back, and the control block. */
 void split_rank_give(const struct split_rank *rank, struct params *whole);
+
+/* Is every entry of the network's some rank's? Then ranks need no other place for its values. */
+bool split_ranks_cover(const struct split_ranks *split, const struct params *whole);
 
 /* Bytes that the rank's program sends in one run of these parts. */
 uint64_t split_rank_sends(const struct split_rank *rank, unsigned parts);

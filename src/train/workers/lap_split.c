@@ -80,7 +80,10 @@ static enum status prepare_model(struct lap *lap, struct leg *leg, const struct 
     enum status status =
         lap->across ? split_rank_share(&split.ranks[lap->copy->rank], share) : STATUS_OK;
     if (status == STATUS_OK)
-        status = rank_plan_open(&leg->split.rank, &lap->split_engine, &split, params, &plan);
+        status = first && lap->alone
+                     ? rank_plan_open_alone(&leg->split.rank, &lap->split_engine, &split,
+                                            lap->params, &plan)
+                     : rank_plan_open(&leg->split.rank, &lap->split_engine, &split, params, &plan);
     split_ranks_free(&split);
     return status;
 }
@@ -88,18 +91,19 @@ static enum status prepare_model(struct lap *lap, struct leg *leg, const struct 
 static enum status prepare_leg(struct lap *lap, struct leg *leg, const struct params *params)
 {
     const bool pipeline = lap->sharing.parallelism == PARALLEL_PIPELINE;
+    const bool first = leg == &lap->legs[0];
     const struct data_share share = {.samples = (int32_t)leg->counted,
                                      .of = (int32_t)leg->all,
                                      .across = true,
                                      .accumulated = pipeline};
-    const struct pipeline_setup setup = {
-        .comm = lap->copy,
-        .across = lap->across,
-        .share = &share,
-        .micros = leg->micros,
-        .schedule = lap->sharing.schedule,
-        .traffic = lap->sharing.traffic,
-        .as = leg == &lap->legs[0] ? NULL : &lap->legs[0].split.rank.split};
+    const struct pipeline_setup setup = {.comm = lap->copy,
+                                         .across = lap->across,
+                                         .share = &share,
+                                         .micros = leg->micros,
+                                         .schedule = lap->sharing.schedule,
+                                         .traffic = lap->sharing.traffic,
+                                         .as = first ? NULL : &lap->legs[0].split.rank.split,
+                                         .given_up = first && lap->alone ? lap->params : NULL};
     return pipeline ? pipeline_open(&leg->split, &lap->split_engine, leg->step.programs[0], params,
                                     &setup)
                     : prepare_model(lap, leg, params, &share);
@@ -186,11 +190,26 @@ bool lap_split_tells(const struct lap *lap, const struct leg *leg)
            (lap->sharing.parallelism == PARALLEL_PIPELINE || lap->copy->rank == 0);
 }
 
+void lap_split_give_up(struct lap *lap)
+{
+    if (lap->legs[0].split.rank.given_up)
+        params_drop(lap->params);
+}
+
+uint64_t lap_split_bytes(const struct lap *lap)
+{
+    uint64_t most = 0;
+    for (int i = 0; i < LAP_LEGS; i++) {
+        const struct rank_plan *rank = &lap->legs[i].split.rank;
+        const uint64_t bytes = rank->program ? rank_plan_bytes(rank) : 0;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 enum status lap_split_take(struct lap *lap, const struct params *params)
 {
-    struct split_rank *own = lap->legs[0].split.rank.own;
-    split_rank_take(own, params);
-    return lap->split_engine.backend->upload(lap->split_engine.instance, &own->params);
+    return rank_plan_take(&lap->legs[0].split.rank, params);
 }
 
 enum status lap_split_gather(struct lap *lap, struct params *params, bool for_all)
@@ -198,8 +217,12 @@ enum status lap_split_gather(struct lap *lap, struct params *params, bool for_al
     struct rank_plan *rank = &lap->legs[0].split.rank;
     struct comm *comm = lap->sharing.comm;
     TRY(rank_plan_download(rank));
+    if (for_all || !comm || comm->rank == 0)
+        TRY(params_hold(params));
     if (sharing_copy(&lap->sharing) == 0) /* the others have the same */
         TRY(rank_plan_gather(rank, lap->copy, params));
+    else
+        params_drop(&rank->own->params);
     params->control = rank->own->params.control;
     for (int32_t e = 0; for_all && comm && e < params->count; e++) {
         const struct entry *entry = &params->entries[e];

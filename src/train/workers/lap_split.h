@@ -16,6 +16,10 @@ void lap_split_close(struct lap *lap);
 enum status lap_split_run(const struct leg *leg, int64_t steps);
 /* Does this worker tell the loss of the lap? One of them does. */
 bool lap_split_tells(const struct lap *lap, const struct leg *leg);
+/* Drops the values of the whole until they are gathered, where ranks have all of them. */
+void lap_split_give_up(struct lap *lap);
+/* What this worker's part takes of its unit. */
+uint64_t lap_split_bytes(const struct lap *lap);
 /* Takes this worker's values out of `params` again. */
 enum status lap_split_take(struct lap *lap, const struct params *params);
 /* Brings the parameters of all workers together in those of worker 0 or, for all of them, also what

@@ -69,7 +69,9 @@ enum status pipeline_open(struct pipeline *pipeline, struct engine *engine,
     enum status status =
         setup->across ? split_rank_share(&split.ranks[stage], setup->share) : STATUS_OK;
     if (status == STATUS_OK)
-        status = rank_plan_open(&pipeline->rank, engine, &split, whole, &plan);
+        status = setup->given_up
+                     ? rank_plan_open_alone(&pipeline->rank, engine, &split, setup->given_up, &plan)
+                     : rank_plan_open(&pipeline->rank, engine, &split, whole, &plan);
     split_ranks_free(&split);
     TRY(status);
     pipeline->turns =

@@ -35,6 +35,7 @@ struct pipeline_setup {
     int32_t micros;
     enum pipeline_schedule schedule;
     const struct split_ranks *as; /* as pipeline_options have it */
+    struct params *given_up;      /* the whole, where this is to be rank_plan_open_alone; or NULL */
     struct traffic *traffic;      /* is added to; or NULL */
 };
 
