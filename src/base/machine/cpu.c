@@ -24,7 +24,7 @@ static const char *const isa_names[] = {
 #undef ISA_ROW
 };
 
-/* Of the levels that an extension goes beyond; of the others it is the level's own. */
+/* A level that has extensions, without them; other levels have their own name alone. */
 static const char *const only_names[ISA_COUNT] = {
     [ISA_AVX2] = "avx2-only",
     [ISA_AVX512] = "avx512-only",
