@@ -110,11 +110,19 @@ static inline void layer_slopes(const struct layer *layer, int batch, const floa
             dz[i] = dy[i];
 }
 
+/* The sum over the samples comes first: steps of one sample each would round away beside the bias. */
 static inline void layer_update_bias(const struct layer *layer, int batch, float rate)
 {
-    for (int b = 0; b < batch; b++)
-        for (int j = 0; j < layer->outputs; j++)
-            layer->bias[j] -= rate * layer->dz[(size_t)b * layer->outputs + j];
+    enum { TOGETHER = 64 };
+    for (int from = 0; from < layer->outputs; from += TOGETHER) {
+        int count = layer->outputs - from < TOGETHER ? layer->outputs - from : TOGETHER;
+        float sum[TOGETHER] = {0};
+        for (int b = 0; b < batch; b++)
+            for (int j = 0; j < count; j++)
+                sum[j] += layer->dz[(size_t)b * layer->outputs + from + j];
+        for (int j = 0; j < count; j++)
+            layer->bias[from + j] -= rate * sum[j];
+    }
 }
 
 /* The weights of a layer as [outputs, inputs], or back. `room` holds as many. */

@@ -220,15 +220,22 @@ func (n *network) back(l *layer, from, to int) {
 	}
 }
 
+// update adds the samples up before it moves a weight: steps of one sample each would round away.
 func (n *network) update(l *layer, x []float32, from, to int) {
 	rate := float32(n.Settings["rate"])
+	step := make([]float32, l.inputs)
 	for j := from; j < to; j++ {
-		row := l.weight[j*l.inputs : (j+1)*l.inputs]
-		for b := 0; b < n.Batch; b++ {
-			g := -rate * l.dz[b*l.outputs+j]
-			add(row, x[b*l.inputs:(b+1)*l.inputs], g)
-			l.bias[j] += g
+		row, sum := l.weight[j*l.inputs:(j+1)*l.inputs], float32(0)
+		for i := range step {
+			step[i] = 0
 		}
+		for b := 0; b < n.Batch; b++ {
+			g := l.dz[b*l.outputs+j]
+			add(step, x[b*l.inputs:(b+1)*l.inputs], g)
+			sum += g
+		}
+		add(row, step, -rate)
+		l.bias[j] -= rate * sum
 	}
 }
 
