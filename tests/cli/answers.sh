@@ -72,10 +72,14 @@ holds passes_reasons_on "$output" "left out    NumPy: "
 report says_it_once $? "$output"
 
 # Those that are installed, whatever their names, but none that loops over weights in Python.
-mkdir "$folder/tree/peers/abacus" "$folder/tree/peers/python-list"
-for peer in abacus python-list; do cp "$folder/tree/peers/numpy/peer" "$folder/tree/peers/$peer/"; done
+# There is always time for three.
+for peer in abacus beads cards python-list; do
+    mkdir "$folder/tree/peers/$peer"
+    cp "$folder/tree/peers/numpy/peer" "$folder/tree/peers/$peer/"
+done
 output=$("$folder/tree/bin/prony" answer small --minutes 0.01 --store "$folder/rivals.db" 2>&1)
 holds asks_the_frameworks_that_are_there "$output" "left out    abacus: "
+holds says_for_which_there_was_no_time "$output" "no time     cards: a longer --minutes"
 case $output in *[Ll]ist:*) report asks_no_python_list 1 "$output" ;; *) report asks_no_python_list 0 ;; esac
 
 # Where there is no GPU no command asks for one, though results of one came with prony.

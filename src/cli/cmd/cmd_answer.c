@@ -1,13 +1,8 @@
 /* cmd_answer.c: prony answer: without a network, what the results of this machine mean; with one,
- * how to run it here, measuring what the store does not say yet within a given time. */
+ * how to run it here, when answer_trials.c has measured what the store does not say yet. */
 #include "cli/commands.h"
 
-#include "base/log.h"
-#include "base/machine/cpu.h"
-#include "bench/peer/peers.h"
-#include "bench/sweep/done.h"
-#include "cli/bench_run.h"
-#include "cli/peer_folder.h"
+#include "cli/answer_trials.h"
 #include "cli/screen.h"
 #include "cli/show/answer_output.h"
 #include "cli/store_file.h"
@@ -19,232 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-struct options {
-    const char *network, *store, *shape, *format;
-    const char *phase; /* NULL: training, or inference of an ONNX file */
-    const char *unit;  /* or NULL: any */
-    double minutes;
-};
-
-enum { BATCHES = 4, NAMES = 256 };
-static const char *const batches[BATCHES] = {"1", "8", "64", "256"};
-enum { TWO = 2, THREADS = 3 }; /* batches beside others; numbers of threads, at most */
-static const double SECONDS_LEAST = 0.3, SECONDS_MOST = 3;
-
-/* Those of the unit that is asked about that can be opened here, with commas between, but the
- * reference, which is not meant to be fast; a GPU's take no threads. */
-static enum status list_backends(const struct cli *cli, const char *unit, bool gpu, char out[NAMES],
-                                 int *count)
-{
-    struct text names = {0};
-    *count = 0;
-    for (int i = 0; i < cli->registry->count; i++) {
-        const struct backend *backend = cli->registry->list[i].backend;
-        bool is_gpu = backend && strcmp(backend->unit, "cpu") != 0;
-        bool asked = backend && (!unit || strcmp(backend->unit, unit) == 0);
-        if (asked && strcmp(backend->name, "ref") != 0 && is_gpu == gpu &&
-            backend->probe() == STATUS_OK)
-            text_printf(&names, "%s%s", (*count)++ ? "," : "", backend->name);
-    }
-    snprintf(out, NAMES, "%s", text_of(&names));
-    enum status status = text_done(&names);
-    text_free(&names);
-    return status;
-}
-
-/* One bench, of which what the store has already is left out. `frameworks`: NULL is prony alone.
- * What fails is in the store and is told at the end: the others go on. */
-struct trial {
-    const char *name; /* for whoever waits */
-    const char *frameworks, *backend, *batch, *threads;
-};
-
-/* All of them: one bar for the person who waits. */
-struct trials {
-    const struct cli *cli;
-    const struct options *options;
-    double seconds;     /* of a configuration */
-    int left;           /* configurations of the trials that follow, at most */
-    struct text rivals; /* a list of --framework */
-    int rival_count;
-    char best[POINT_NUMBER]; /* the best batch so far */
-    struct bench_part part;
-};
-
-static enum status measure_some(struct trials *trials, const struct trial *trial, int points)
-{
-    const struct options *options = trials->options;
-    struct bench_request request, *list = &request;
-    struct bench_output output = {.style = OUTPUT_NOTHING, .part = &trials->part};
-    struct arena arena = {0};
-    enum status status;
-    trials->left -= points;
-    trials->part.name = trial->name;
-    trials->part.after_s = trials->left * trials->seconds;
-    bench_request_start(&request);
-    request.axis_text[AXIS_phase] = options->phase;
-    request.axis_text[AXIS_framework] = trial->frameworks;
-    request.axis_text[AXIS_backend] = trial->backend;
-    request.axis_text[AXIS_batch] = trial->batch;
-    request.axis_text[AXIS_threads] = trial->threads;
-    request.seconds = trials->seconds;
-    TRY_OR(done, bench_request_sweep(&request, &options->network, 1, &arena));
-    TRY_OR(done, bench_output_use(&output, options->store));
-    TRY_OR(done, cli_bench(trials->cli, &list, 1, &output, true));
-done:
-    bench_output_close(&output);
-    arena_free(&arena);
-    return status == STATUS_WRONG ? STATUS_OK : status;
-}
-
-/* A file may have been another network when it was measured, and so may one of that name in another
- * folder: only what computed the same counts. */
-static enum status add_programs(const struct options *options, struct arena *arena,
-                                struct store_filter *filters, size_t *count)
-{
-    char program[DONE_PROGRAM];
-    struct point point;
-    point_start(&point);
-    TRY(point_set(&point, &axes[AXIS_model], options->network));
-    TRY(point_set(&point, &axes[AXIS_phase], options->phase));
-    for (int i = 0; i < BATCHES && !network_built_in(options->network); i++) {
-        TRY(point_set(&point, &axes[AXIS_batch], batches[i]));
-        TRY(done_program(&point, program));
-        filters[*count].key = "program";
-        NEED(filters[*count].value = arena_text(arena, program));
-        *count += *program != '\0';
-    }
-    return STATUS_OK;
-}
-
-/* What there is to know of this network on this machine. */
-static enum status look(struct store *store, const struct options *options, struct arena *arena,
-                        struct finding_about *about)
-{
-    char server[POINT_TEXT] = "";
-    struct store_filter *filters;
-    size_t count = 2;
-    gethostname(server, sizeof server - 1);
-    NEED(filters = arena_array(arena, 4 + BATCHES, sizeof *filters));
-    filters[0] = (struct store_filter){"model", options->network};
-    filters[1] = (struct store_filter){"phase", options->phase};
-    if (options->unit)
-        filters[count++] = (struct store_filter){"unit", options->unit};
-    if (options->minutes > 0) { /* of any machine when nothing is measured */
-        filters[count].key = "server";
-        NEED(filters[count++].value = arena_text(arena, server));
-    }
-    TRY(add_programs(options, arena, filters, &count));
-    return finding_about(store, arena, (struct store_where){filters, count}, about);
-}
-
-/* The batch that was best so far, for threads and other frameworks to be tried at. */
-static enum status best_batch(const struct options *options, char out[POINT_NUMBER])
-{
-    struct store *store;
-    struct arena arena = {0};
-    struct finding_about about;
-    TRY(store_open(options->store, STORE_READ, &store));
-    enum status status = look(store, options, &arena, &about);
-    if (status == STATUS_OK)
-        snprintf(out, POINT_NUMBER, "%lld",
-                 about.best_id ? (long long)about.best.batch : (long long)64);
-    store_close(store);
-    arena_free(&arena);
-    return status;
-}
-
-/* "prony,numpy,pytorch": with the other frameworks that are installed with prony, but those that
- * loop over weights in Python: an iteration of theirs may take minutes. "": there are none. */
-static enum status list_rivals(const struct cli *cli, struct text *out, int *count)
-{
-    const char *folder, *const *names;
-    struct arena arena = {0};
-    size_t found = 0;
-    *count = 0;
-    enum status status = cli_peers(cli, &arena, &folder);
-    if (status == STATUS_OK)
-        status = peers_list(folder, &arena, &names, &found);
-    text_add(out, "prony");
-    for (size_t i = 0; i < found; i++)
-        if (!text_starts(names[i], "python-")) {
-            text_printf(out, ",%s", names[i]);
-            ++*count;
-        }
-    if (status == STATUS_OK)
-        status = text_done(out);
-    arena_free(&arena);
-    return status;
-}
-
-/* Other frameworks at the best batch and at 1, beside prony with as many threads. */
-static enum status measure_rivals(struct trials *trials, const char *backends, const char *threads,
-                                  int count)
-{
-    char two[NAMES];
-    if (!trials->rival_count)
-        return STATUS_OK;
-    snprintf(two, sizeof two, strcmp(trials->best, "1") ? "1,%s" : "%s", trials->best);
-    return measure_some(
-        trials,
-        &(struct trial){"other frameworks", text_of(&trials->rivals), backends, two, threads},
-        TWO * (trials->rival_count + count));
-}
-
-/* Of each backend its batches, the two beside others, and on a CPU its threads; of each rival two
- * on a CPU, and on a GPU. */
-static int count_points(const struct trials *trials, int cpus, int gpus)
-{
-    return (BATCHES + TWO) * (cpus + gpus) + THREADS * cpus +
-           TWO * trials->rival_count * ((cpus > 0) + (gpus > 0));
-}
-
-/* Batches with all cores, then at the best batch other frameworks and other numbers of threads. */
-static enum status measure_trials(struct trials *trials)
-{
-    const struct options *options = trials->options;
-    char cpus[NAMES], gpus[NAMES], all[NAMES] = "", cores[NAMES], threads[NAMES];
-    const char *named = NULL;
-    struct cpu cpu;
-    int cpu_count, gpu_count;
-    cpu_detect(&cpu);
-    TRY(cli_unit(trials->cli, options->unit, &named)); /* one that is not here says why */
-    TRY(list_backends(trials->cli, options->unit, false, cpus, &cpu_count));
-    TRY(list_backends(trials->cli, options->unit, true, gpus, &gpu_count));
-    TRY(list_rivals(trials->cli, &trials->rivals, &trials->rival_count));
-    for (int i = 0; i < BATCHES; i++)
-        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "," : "", batches[i]);
-    trials->left = count_points(trials, cpu_count, gpu_count);
-    const double each = options->minutes * 60 / (trials->left + 1);
-    trials->seconds = fmin(fmax(each, SECONDS_LEAST), SECONDS_MOST);
-    snprintf(cores, sizeof cores, "%d", cpu.cores);
-    if (cpu_count)
-        TRY(measure_some(trials, &(struct trial){"batches", NULL, cpus, all, cores},
-                         BATCHES * cpu_count));
-    if (gpu_count)
-        TRY(measure_some(trials, &(struct trial){"batches, GPU", NULL, gpus, all, NULL},
-                         BATCHES * gpu_count));
-    TRY(best_batch(options, trials->best));
-    if (gpu_count)
-        TRY(measure_rivals(trials, gpus, NULL, gpu_count));
-    if (!cpu_count)
-        return STATUS_OK;
-    TRY(measure_rivals(trials, cpus, cores, cpu_count));
-    snprintf(threads, sizeof threads, cpu.cores > 3 ? "1,%d,%d" : "1,%d",
-             cpu.cores > 3 ? cpu.cores / 2 : cpu.cores, cpu.cores);
-    return measure_some(trials, &(struct trial){"threads", NULL, cpus, trials->best, threads},
-                        THREADS * cpu_count);
-}
-
-static enum status measure_all(const struct cli *cli, const struct options *options)
-{
-    struct trials trials = {.cli = cli, .options = options};
-    enum status status = measure_trials(&trials);
-    progress_end(&trials.part.progress);
-    text_free(&trials.rivals);
-    return status;
-}
 
 /* How it is run best, and how fast that is. */
 static void describe_best(const struct store_row *best, struct text *out)
@@ -470,7 +239,8 @@ static enum status tell_left_out(const struct finding_about *about, const char *
     return status;
 }
 
-static enum status print_text(const struct options *options, const struct finding_about *about)
+static enum status print_text(const struct answer_options *options,
+                              const struct finding_about *about, const char *untried)
 {
     const int width = screen_width(stdout);
     printf("%s, %s, on %s%s\n\n", options->network, options->phase, about->machine.title,
@@ -478,11 +248,12 @@ static enum status print_text(const struct options *options, const struct findin
     TRY(print_best(about, width));
     TRY(print_findings(about, width));
     TRY(tell_left_out(about, "skipped", width));
-    return tell_left_out(about, "failed", width);
+    TRY(tell_left_out(about, "failed", width));
+    return *untried ? answer_line("no time", untried, width) : STATUS_OK;
 }
 
 /* What is no network cannot be measured either. */
-static enum status blame_network(const struct options *options, enum status status)
+static enum status blame_network(const struct answer_options *options, enum status status)
 {
     const struct error lacking = *status_last();
     struct network *network;
@@ -499,19 +270,20 @@ static bool has_gpu(const struct cli *cli)
     return registry_first(cli->registry, "gpu", &gpu) == STATUS_OK;
 }
 
-static enum status print_all(const struct cli *cli, const struct options *options)
+static enum status print_all(const struct cli *cli, const struct answer_options *options,
+                             const char *untried)
 {
     struct store *store;
     struct arena arena = {0};
     struct finding_about about;
     TRY(store_open(options->store, STORE_READ, &store));
-    enum status status = look(store, options, &arena, &about);
+    enum status status = answer_look(store, options, &arena, &about);
     if (status == STATUS_INPUT)
         status = blame_network(options, status);
     if (status == STATUS_OK) {
         about.machine.gpu |= about.machine.here && has_gpu(cli);
         about.machine.no_gpu = !has_gpu(cli);
-        status = options->format ? answer_json(&about) : print_text(options, &about);
+        status = options->format ? answer_json(&about) : print_text(options, &about, untried);
     }
     store_close(store);
     arena_free(&arena);
@@ -519,16 +291,17 @@ static enum status print_all(const struct cli *cli, const struct options *option
 }
 
 /* What was measured is in the store, and is answered from, also when it was stopped. */
-static enum status answer_network(const struct cli *cli, const struct options *options)
+static enum status answer_network(const struct cli *cli, const struct answer_options *options)
 {
-    enum status status = options->minutes > 0 ? measure_all(cli, options) : STATUS_OK;
-    if (status != STATUS_INTERRUPTED && status != STATUS_OK)
-        return status;
-    TRY(print_all(cli, options));
+    struct text untried = {0};
+    enum status status = options->minutes > 0 ? answer_measure(cli, options, &untried) : STATUS_OK;
+    if (status == STATUS_INTERRUPTED || status == STATUS_OK)
+        status = print_all(cli, options, text_of(&untried));
+    text_free(&untried);
     return status;
 }
 
-static enum status answer_machine(const struct options *options)
+static enum status answer_machine(const struct answer_options *options)
 {
     struct store *store;
     struct arena arena = {0};
@@ -547,7 +320,7 @@ static enum status answer_machine(const struct options *options)
 
 static enum status run_answer(struct cli *cli, void *given)
 {
-    struct options *options = given;
+    struct answer_options *options = given;
     struct text path = {0};
     if (options->format && strcmp(options->format, "json") != 0)
         FAIL(STATUS_INPUT, "--format: found \"%s\", expected json", options->format);
@@ -567,15 +340,16 @@ static enum status run_answer(struct cli *cli, void *given)
 }
 
 static const struct arg rows[] = {
-    {ARG(struct options, minutes), "N",
+    {ARG(struct answer_options, minutes), "N",
      "time to measure what is missing (default: 2); 0: use the store alone", ARG_FROM(0, 1000),
      "2"},
-    {ARG(struct options, phase), "PHASE",
+    {ARG(struct answer_options, phase), "PHASE",
      "training or inference (default: training; for an ONNX file inference)"},
-    {CLI_STORE(struct options)},
-    {ARG(struct options, unit), "UNIT", "cpu or gpu: results of this unit only (default: all)"},
-    {CLI_SHAPE(struct options)},
-    {ARG(struct options, format), "FORMAT", "json: for a program (default: for a person)"},
+    {CLI_STORE(struct answer_options)},
+    {ARG(struct answer_options, unit), "UNIT",
+     "cpu or gpu: results of this unit only (default: all)"},
+    {CLI_SHAPE(struct answer_options)},
+    {ARG(struct answer_options, format), "FORMAT", "json: for a program (default: for a person)"},
     ARG_END,
 };
 
@@ -583,7 +357,7 @@ const struct command cmd_answer = {
     .summary = "say what the results mean, or how to run a network on this machine",
     .run = run_answer,
     .alone = true,
-    .bytes = sizeof(struct options),
+    .bytes = sizeof(struct answer_options),
     .args = {.command = "prony answer",
              .usage = "[NETWORK] [options]",
              .summary =
