@@ -95,8 +95,13 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$prony" train $o
 else
     echo "skip cli_workers.stages_take_less_memory: there is no python3"
 fi
-(ulimit -v 300000 && exec "$prony" train $outgrown --workers 2 --parallelism pipeline) >"$folder/out" 2>&1
-report it_trains_without_a_test $? "$(cat "$folder/out")"
+# How much address space a process starts with differs, so the limit is looked for.
+for limit in 400000 375000 350000 325000 310000 295000 280000 265000 250000 235000; do
+    (ulimit -v $limit && exec "$prony" train $outgrown --workers 2 --parallelism pipeline) >"$folder/out" 2>&1
+    ended=$?
+    ! grep -q '^prony: warning: no test' "$folder/out" || break
+done
+report it_trains_without_a_test $ended "$(cat "$folder/out")"
 holds it_says_so_before "$(head -n 1 "$folder/out")" 'prony: warning: no test will follow, since it takes the whole network'
 holds it_says_so_behind "$(cat "$folder/out")" 'no test: no unit has room for the whole network'
 
