@@ -122,7 +122,7 @@ messages() { # FOLDERS: the commands of their texts, one a line
         sed -E "/^[a-z]+ [a-z]+:/d; s/ +(#|\\|).*//; s/  +[a-z].*//
             s/[.:]? (is|as|a|an|the|and|or|lists?|takes?|measures|shows|finds|makes|reads|writes|wrote|saved|looks|has|names|says|times|runs|rebuilds|what|found|expected|printed|said|to|it|in|alone|there|them|text|>)[.:]?( .*|$)//
             s/[.:]$//; s/ '?$//" |
-        sed -E "s/--unit %s/--unit cpu/; s/--precision %s/--precision fp32/; s/^(bench|profile) %s/\\1 small/; s/%s//g
+        sed -E "s/--unit %s/--unit cpu/; s/--store %s/--store results.db/; s/--precision %s/--precision fp32/; s/^(bench|profile) %s/\\1 small/; s/%s//g
             s/DATA/iris/; s/0\\.0\\.0\\.0/127.0.0.1/; s/-- COMMAND/-- true/; s/python3 [a-z]+\\.py/true/g; s/suite (FILE|NAME)/suite demo/
             s/--store FILE/--store results.db/; s/--out (FILE|old.jsonl)/--out results.new/; s/(profile) FILE/\\1 run.trace/; s/FILE/iris.safetensors/" |
         awk -v quote="'" 'NF > 1 && gsub(quote, "&") % 2 == 0 && !/^(bench|train|profile) --?[a-z]+$/ &&
