@@ -62,6 +62,7 @@ struct plan_options {
     struct comm *across;      /* … or none across copies of the network … */
     struct comm_queue *queue; /* … or no sum of gradients goes on beside the computation */
     struct traffic *traffic;  /* is added to by run; or NULL */
+    const int *turn;          /* the peer of messages to COMM_TURN, set between runs; or NULL */
 };
 
 /* What communication took. */
@@ -121,7 +122,7 @@ struct explanation {
  * number is raised by hand; the others change by themselves when an op or an attribute comes. */
 enum {
     BACKEND_ABI =
-        15 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
+        16 * 1000000 + OP_COUNT * 1000 + (int)((sizeof(struct op) + sizeof(struct tensor)) % 1000)
 };
 
 struct backend {

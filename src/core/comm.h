@@ -43,6 +43,7 @@ struct comm_transfer {
 
 enum {
     COMM_ABI = 3,
+    COMM_TURN = -1,      /* as the peer of a plan's message: the rank whose turn it is */
     COMM_PIECE = 1 << 30 /* bytes; a longer message is moved in several pieces */
 };
 
@@ -121,6 +122,9 @@ void comm_begin_send(struct comm *comm, int to, const void *data, size_t bytes,
 void comm_begin_receive(struct comm *comm, int from, void *data, size_t bytes,
                         struct comm_transfer *transfer);
 enum status comm_finish(struct comm *comm, struct comm_transfer *transfer);
+/* Until one of several is done, the first such in the list: any[*which]. The others go on. */
+enum status comm_finish_any(struct comm *comm, struct comm_transfer *const *any, int count,
+                            int *which);
 
 enum status comm_send(struct comm *comm, int to, const void *data, size_t bytes);
 enum status comm_receive(struct comm *comm, int from, void *data, size_t bytes);

@@ -283,6 +283,14 @@ int prony_micros(const struct prony *network)
     return network->trainer->train.legs[0].micros;
 }
 
+bool prony_staleness(const struct prony *network, double *mean, double *most)
+{
+    const struct staleness *stale = &network->trainer->train.stale;
+    *mean = stale->updates > 0 ? stale->sum / stale->updates : 0;
+    *most = stale->most;
+    return stale->updates > 0;
+}
+
 int prony_run(struct prony *network, int64_t steps, struct prony_progress *progress)
 {
     locale_t theirs = inside_enter();

@@ -1,6 +1,8 @@
 /* actions.c: see actions.h. */
 #include "simulate/actions.h"
 
+#include "core/comm/message.h"
+
 #include "base/memory.h"
 #include "core/pass/split_pipeline.h"
 
@@ -75,11 +77,10 @@ static enum status add_op(struct actions *actions, const struct program *program
     if (op->kind == OP_wait)
         action = (struct action){.kind = ACTION_WAIT,
                                  .reduction = reduction_of[program_root(program, first)]};
-    else if (op->kind == OP_send || op->kind == OP_receive)
+    else if (op->kind == OP_send || op->kind == OP_receive || op->kind == OP_receive_add)
         action = (struct action){.kind = op->kind == OP_send ? ACTION_SEND : ACTION_RECEIVE,
                                  .bytes = (size_t)program->tensors[first].bytes,
-                                 .peer = op->kind == OP_send ? op->attr.send.peer
-                                                             : op->attr.receive.peer};
+                                 .peer = message_peer(op)};
     else
         actions->seconds += seconds;
     return add(actions, &action);

@@ -41,23 +41,37 @@ static enum status split_step(struct recipe_step *step, const struct leg *leg, b
 /* Do workers, or groups of them, share out the samples of a step? */
 static bool shares_samples(const struct lap *lap)
 {
-    return sharing_copies(&lap->sharing) > 1;
+    return sharing_samples(&lap->sharing) > 1 || sharing_serves(&lap->sharing);
 }
 
 /* This worker's part of a step of `samples`. */
 static void share_out(const struct lap *lap, int64_t samples, struct leg *leg)
 {
+    const int sharers = sharing_samples(&lap->sharing);
+    const int own =
+        sharing_serves(&lap->sharing) ? lap->sharing.comm->rank : sharing_copy(&lap->sharing);
     int64_t to;
     leg->all = samples;
     leg->micros = 1;
-    data_share_range(samples, sharing_copy(&lap->sharing), sharing_copies(&lap->sharing),
-                     &leg->first, &to);
-    leg->counted = to - leg->first;
+    data_share_range(samples, own, sharers, &leg->first, &to);
+    leg->counted = own < sharers ? to - leg->first : 0;
     leg->batch = leg->counted;
-    if (samples && !leg->counted) { /* it computes what the last one does, in vain */
+    if (samples && !leg->counted) { /* it computes what the last one does, in vain; or serves */
         leg->batch = 1;
         leg->first = samples - 1;
     }
+}
+
+/* Bytes of a worker's part, of `whole` bytes: about, but for a server's workers, which have all
+ * parameters and nothing that the optimiser keeps. */
+static double part_bytes(const struct lap *lap, const struct params *params, double whole)
+{
+    const struct sharing *sharing = &lap->sharing;
+    if (!sharing_serves(sharing))
+        return whole / sharing_parts(sharing);
+    if (sharing->comm->rank >= sharing_samples(sharing))
+        return whole / sharing->servers;
+    return (double)(params->blocks[ROLE_PARAM].bytes + params->blocks[ROLE_STATISTIC].bytes);
 }
 
 /* The whole is on the host once; of this worker's part there is one there, too, and one on a device
@@ -66,7 +80,7 @@ static enum status check_split_memory(const struct lap *lap, const struct progra
                                       const struct engine *engine, const struct params *params)
 {
     const double whole = (double)engine_kept_bytes(params) / 2;
-    const double parts = 2 * whole / sharing_parts(&lap->sharing);
+    const double parts = 2 * part_bytes(lap, params, whole);
     if (strcmp(engine->backend->unit, "cpu") != 0)
         return STATUS_OK;
     return room_check(whole + parts,
@@ -327,8 +341,9 @@ static void sum_steps(const struct lap *lap, const struct leg *leg, int64_t from
 }
 
 /* Adds what steps [from, to) gave on all workers. */
-static enum status add_scores(const struct lap *lap, int64_t from, int64_t to, struct score *score)
+static enum status add_scores(struct lap *lap, int64_t from, int64_t to, struct score *score)
 {
+    TRY(lap_split_add_stale(lap));
     if (sharing_workers(&lap->sharing) > 1)
         TRY(comm_all_reduce(lap->sharing.comm, lap->sums + 2 * from, 2 * (size_t)(to - from),
                             DTYPE_F64));
@@ -342,11 +357,12 @@ static enum status add_scores(const struct lap *lap, int64_t from, int64_t to, s
 }
 
 /* So many steps: all of one program at once, or of several in turn. */
-static enum status run_leg(const struct backend *backend, const struct leg *leg, int64_t steps)
+static enum status run_leg(struct lap *lap, const struct leg *leg, int64_t steps)
 {
+    const struct backend *backend = lap->engine->backend;
     int32_t turns = leg->step.count;
     if (leg->split.rank.program)
-        return lap_split_run(leg, steps);
+        return lap_split_run(lap, leg, steps);
     if (turns == 1)
         TRY(backend->run(leg->plans[0], PARTS_ALL, 0, steps));
     for (int64_t step = 0; turns > 1 && step < steps; step++)
@@ -387,7 +403,6 @@ static enum status average(struct lap *lap, const struct leg *leg, int64_t steps
 
 enum status lap_run(struct lap *lap, int64_t steps, struct score *score)
 {
-    const struct backend *backend = lap->engine->backend;
     const int64_t first = lap->step;
     const int64_t end = next_mean(lap, lap->steps - first < steps ? lap->steps : first + steps);
     while (lap->step < end) {
@@ -398,7 +413,7 @@ enum status lap_run(struct lap *lap, int64_t steps, struct score *score)
         int64_t to = leg->to < end ? leg->to : end;
         to = mean < to ? mean : to;
         int64_t count = (lap->fetched < to ? lap->fetched : to) - lap->step;
-        TRY(run_leg(backend, leg, count));
+        TRY(run_leg(lap, leg, count));
         sum_steps(lap, leg, lap->step, lap->step + count);
         lap->step += count;
         TRY(average(lap, leg, count));

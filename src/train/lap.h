@@ -10,6 +10,7 @@
 #ifndef PRONY_TRAIN_LAP_H
 #define PRONY_TRAIN_LAP_H
 
+#include "core/comm/turns.h"
 #include "data/dataset.h"
 #include "nn/network.h"
 #include "train/engine.h"
@@ -41,6 +42,8 @@ struct lap {
     bool alone; /* where the network is split: the values of `params` may be dropped until they are
                    gathered */
     struct comm_queue *queue; /* sums gradients beside computing; NULL: nothing does */
+    struct turns turns;       /* at an asynchronous server: whose turn it is */
+    struct staleness stale;   /* asynchronous: of all updates since the lap was prepared */
     int64_t apart, of;        /* samples since parameters were averaged: this worker's, and all */
     int64_t rows, steps;      /* of a whole lap, by all workers */
     int64_t step;             /* steps done of the current lap */

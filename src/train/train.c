@@ -12,7 +12,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { TEST_BATCH = 256 };
+/* Workers of an asynchronous server wait for each other after so many steps, not more often. */
+enum { TEST_BATCH = 256, STEPS_APART = 32 };
 
 #define BEST_PREFIX "best."
 
@@ -95,14 +96,14 @@ static int64_t stage_rows(const struct trainer *trainer, int32_t stage)
  * need not be. */
 static enum status check_workers(const struct trainer *trainer, int64_t rows)
 {
-    const int workers =
-        trainer->sharing.parallelism == PARALLEL_DATA ? sharing_workers(&trainer->sharing) : 1;
+    const int workers = trainer->sharing.copied ? 1 : sharing_samples(&trainer->sharing);
     const int64_t batch = trainer->course.batch < rows ? trainer->course.batch : rows;
     if (batch < workers)
         FAIL(STATUS_INPUT,
              "%s: found %d workers and batches of %lld samples, expected at least one sample for "
              "each: --batch %d or more, or --workers %lld",
-             trainer->dataset->name, workers, (long long)batch, workers, (long long)batch);
+             trainer->dataset->name, workers, (long long)batch, workers,
+             (long long)batch + trainer->sharing.servers);
     return STATUS_OK;
 }
 
@@ -305,6 +306,7 @@ static void tell_sharing(const struct sharing *sharing, struct text *facts)
     agree_fact(facts, "--parallelism", "%s", sharing_name(sharing));
     agree_fact(facts, "--copies", "%d", sharing->copies);
     agree_fact(facts, "--micro-batches", "%d", sharing->micros);
+    agree_fact(facts, "--servers", "%d", sharing->servers);
     agree_fact(facts, "--pipeline", "%s", pipeline_schedule_name(sharing->schedule));
     agree_fact(facts, "--average-every", "%d", sharing->average);
     agree_fact(facts, "--sync-norm", "%s", sharing->sync_norm ? "yes" : "no");
@@ -549,6 +551,8 @@ enum status trainer_take_best(struct trainer *trainer)
 enum status trainer_run(struct trainer *trainer, int64_t steps)
 {
     struct course *course = &trainer->course;
+    if (trainer->sharing.parallelism == PARALLEL_ASYNC_SERVER && steps > 0 && steps < STEPS_APART)
+        steps = STEPS_APART;
     TRY(lap_run(&trainer->train, steps, &course->score));
     course->step = trainer->train.step;
     if (course->step < trainer->train.steps)

@@ -49,7 +49,8 @@ enum status trainer_open(struct model *model, struct dataset *dataset,
                          const struct trainer_options *options, struct trainer **out);
 void trainer_close(struct trainer *trainer); /* NULL is fine */
 
-/* Runs up to `steps` steps, not beyond the end of the epoch. */
+/* Runs up to `steps` steps, by an asynchronous server at least 32; not beyond the end of the epoch.
+ */
 enum status trainer_run(struct trainer *trainer, int64_t steps);
 /* Brings what all workers have learnt into the model of worker 0, as it is to be saved; for all of
  * them also what predicts into everyone's. Only a split network needs it. */

@@ -271,9 +271,9 @@ ON_BACKENDS(what_is_no_number_stays_so)
 TEST(every_op_has_a_case)
 {
     struct op_case op_case;
-    bool has[OP_COUNT] = {
-        [OP_rows] = true, [OP_load] = true,    [OP_store] = true,      [OP_clip] = true,
-        [OP_send] = true, [OP_receive] = true, [OP_all_reduce] = true, [OP_wait] = true};
+    bool has[OP_COUNT] = {[OP_rows] = true,        [OP_load] = true,       [OP_store] = true,
+                          [OP_clip] = true,        [OP_send] = true,       [OP_receive] = true,
+                          [OP_receive_add] = true, [OP_all_reduce] = true, [OP_wait] = true};
     for (int32_t i = 0; case_at(i, &op_case); i++)
         has[op_case.kind] = true;
     for (int kind = 0; kind < OP_COUNT; kind++)

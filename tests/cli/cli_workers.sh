@@ -72,7 +72,8 @@ expect micro_batches_are_named 2 'found 30, expected a number that divides the b
     "$prony" train small iris --workers 2 --batch 100 --parallelism pipeline --micro-batches 30
 expect recipes_have_one_loss 2 'prony: gan: found the recipe gan, expected feed_forward' \
     "$prony" train gan ring:200 --workers 2 --parallelism pipeline
-expect a_known_way 2 "prony: --parallelism: found 'both', expected data, model, pipeline, data-model" \
+expect a_known_way 2 \
+    "prony: --parallelism: found 'both', expected data, model, pipeline, data-model, data-pipeline, server" \
     "$prony" train small iris --workers 2 --parallelism both
 expect a_known_order 2 "prony: --pipeline: found 'zigzag', expected 1f1b or gpipe" \
     "$prony" train small iris --workers 2 --parallelism pipeline --pipeline zigzag

@@ -2,7 +2,6 @@
  * sent. */
 #include "check.h"
 #include "core/pass/pipeline_table.h"
-#include "core/pass/split_balance.h"
 
 #include <math.h>
 
@@ -122,7 +121,7 @@ TEST(stages_are_balanced)
         for (int32_t stages = 1; stages <= GROUPS; stages++) {
             int32_t stage_of[GROUPS];
             double sums[GROUPS] = {0}, most = 0;
-            CHECK_OK(split_balance(costs, GROUPS, stages, stage_of));
+            CHECK_OK(pipeline_balance(costs, GROUPS, stages, stage_of));
             for (int i = 0; i < GROUPS; i++) {
                 CHECK(!i || stage_of[i] == stage_of[i - 1] || stage_of[i] == stage_of[i - 1] + 1);
                 sums[stage_of[i]] += costs[i];

@@ -212,8 +212,7 @@ static void lay_out_grad(struct plan *plan, int32_t tensor)
 }
 
 /* A gradient is stored as its parameter is, so that updates are elementwise. Slots share gradients;
- * with one, and none that is left to the next step or to others, they lie where activations were.
- */
+ * with one, and none left to the next step or to others, they lie where activations were. */
 static enum status lay_out_grads(struct plan *plan)
 {
     const struct program *program = plan->program;
@@ -349,7 +348,7 @@ static enum status write_calls(struct plan *plan)
             };
         }
     find_unbound(plan);
-    TRY(messages_make(&plan->messages, &plan->arena, program, plan->slots));
+    TRY(messages_make(&plan->messages, &plan->arena, program, plan->slots, counts));
     for (size_t i = 0; plan->messages.list && i < slots * ops; i++)
         plan->calls[i].message = &plan->messages.list[i];
     if (plan->whole)
@@ -375,7 +374,8 @@ enum status cpu_prepare(struct instance *instance, const struct program *program
     plan->observer = options->observer;
     plan->dry = options->dry;
     plan->slots = options->slots ? options->slots : 1;
-    plan->messages = (struct messages){.comm = options->comm, .traffic = options->traffic};
+    plan->messages = (struct messages){
+        .comm = options->comm, .traffic = options->traffic, .turn = options->turn};
     enum status status = check_places(plan);
     if (status == STATUS_OK)
         status = exchange_open(&plan->exchange, program, options, &plan->arena);

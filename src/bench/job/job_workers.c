@@ -184,6 +184,14 @@ enum status job_workers_outcome(struct job *job, struct outcome *out)
     return status;
 }
 
+enum status job_workers_staleness(struct job *job, struct staleness *out)
+{
+    struct job_workers *workers = (struct job_workers *)job;
+    TRY(lap_split_add_stale(&workers->lap));
+    *out = workers->lap.stale;
+    return STATUS_OK;
+}
+
 enum status job_workers_traffic(struct job *job, struct traffic *out)
 {
     struct job_workers *workers = (struct job_workers *)job;

@@ -5,6 +5,7 @@
 
 #include "bench/job/job_network.h"
 #include "bench/job/task.h"
+#include "core/comm/turns.h"
 #include "train/workers/sharing.h"
 
 /* The task has the batch of all of them; its rows are visited as they come, and it outlives the
@@ -14,6 +15,9 @@ enum status job_workers_open(struct task *task, const struct network_options *op
 
 /* As job_network_outcome; complete for worker 0 alone. The job is one of this kind, prepared. */
 enum status job_workers_outcome(struct job *job, struct outcome *out);
+
+/* Of the updates of an asynchronous server, since it was prepared; others have none. */
+enum status job_workers_staleness(struct job *job, struct staleness *out);
 
 /* What communication took since the last call: of all workers, on average. */
 enum status job_workers_traffic(struct job *job, struct traffic *out);

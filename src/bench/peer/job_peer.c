@@ -237,6 +237,8 @@ static void peer_communicated(struct job_peer *peer, const struct json *answer, 
     peer->traffic.exposed_ns += count * exposed;
     peer->traffic.hidden_ns += count * json_real(answer, "hidden_ns", 0);
     peer->traffic.sent_bytes += count * json_real(answer, "sent_bytes", 0);
+    peer->traffic.staleness = json_real(answer, "staleness", -1); /* of all so far */
+    peer->traffic.staleness_most = json_real(answer, "staleness_most", -1);
     peer->told += count;
 }
 
@@ -389,7 +391,9 @@ bool job_peer_traffic(const struct job *job, struct peer_traffic *out)
     const struct job_peer *peer = (const struct job_peer *)job;
     *out = (struct peer_traffic){.exposed_ns = peer->traffic.exposed_ns / peer->told,
                                  .hidden_ns = peer->traffic.hidden_ns / peer->told,
-                                 .sent_bytes = peer->traffic.sent_bytes / peer->told};
+                                 .sent_bytes = peer->traffic.sent_bytes / peer->told,
+                                 .staleness = peer->traffic.staleness,
+                                 .staleness_most = peer->traffic.staleness_most};
     return peer->told > 0;
 }
 

@@ -48,7 +48,7 @@ struct peer_axis {
     char value[32];
 };
 
-enum { PEER_CHECKS = 2, PEER_AXES = 7 };
+enum { PEER_CHECKS = 2, PEER_AXES = 8 };
 struct peer_work {
     const char *path;                 /* the executable */
     int64_t workers;                  /* processes that it is told to be, unless one */
@@ -90,6 +90,8 @@ enum status job_peer_profile(struct job *job, int64_t iterations, struct arena *
  * nobody said anything. */
 struct peer_traffic {
     double exposed_ns, hidden_ns, sent_bytes;
+    double staleness,
+        staleness_most; /* of gradients, in updates; below 0: there is no such thing */
 };
 bool job_peer_traffic(const struct job *job, struct peer_traffic *out);
 

@@ -90,7 +90,7 @@ static enum status read_sharing(const struct peer_session *session, const struct
                                 struct sharing *out)
 {
     const struct json *asked = json_get(request, "axes");
-    int64_t workers = 1;
+    int64_t workers = 1, servers = 0;
     *out = (struct sharing){.comm = session->comm};
     text_to_int(json_text(asked, "workers", "1"), &workers);
     if (workers != workers_of(session))
@@ -99,7 +99,12 @@ static enum status read_sharing(const struct peer_session *session, const struct
     if (session->comm && strcmp(json_text(request, "phase", ""), "training") != 0)
         FAIL(STATUS_UNSUPPORTED, "--workers needs --phase training");
     const struct sharing_flags flags = {.parallelism = json_text(asked, "parallelism", NULL)};
-    return sharing_read(&flags, PARALLEL_DATA, out);
+    text_to_int(json_text(asked, "servers", "0"), &servers);
+    TRY(sharing_read(&flags, PARALLEL_DATA, out));
+    if (servers && !out->servers)
+        FAIL(STATUS_UNSUPPORTED, "--servers are of --parallelism server and async-server");
+    out->servers = servers ? (int32_t)servers : out->servers;
+    return sharing_check_servers(out, workers_of(session));
 }
 
 /* Of the axes that were asked for, what it has. */
@@ -117,6 +122,7 @@ static enum status answer_axes(struct peer_session *session, const struct json *
         const char *axis, *has;
     } rows[] = {{"workers", workers},
                 {"parallelism", json_text(asked, "parallelism", "")}, /* or it was refused */
+                {"servers", json_text(asked, "servers", "")},
                 {"isa", device->isa ? device->isa : json_text(asked, "isa", "")},
                 {"fusion", options->fusion ? "on" : "off"},
                 {"recompute", options->recompute ? "on" : "off"},
@@ -197,7 +203,13 @@ static enum status answer_traffic(struct peer_session *session, int64_t iteratio
                                   struct json_writer *out)
 {
     struct traffic traffic;
+    struct staleness stale;
     TRY(job_workers_traffic(session->job, &traffic));
+    TRY(job_workers_staleness(session->job, &stale));
+    if (stale.updates > 0) {
+        json_put_real(out, "staleness", stale.sum / stale.updates);
+        json_put_real(out, "staleness_most", stale.most);
+    }
     json_put_real(out, "exposed_ns", (double)traffic.waited_ns / (double)iterations);
     json_put_real(out, "hidden_ns", (double)traffic.hidden_ns / (double)iterations);
     json_put_real(out, "sent_bytes", (double)traffic.bytes / (double)iterations);

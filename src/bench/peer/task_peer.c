@@ -81,7 +81,7 @@ void task_peer_axes(const struct point *point, struct peer_axis out[PEER_AXES])
 {
     static const enum axis_index ours[] = {AXIS_isa, AXIS_fusion, AXIS_pages, AXIS_precision,
                                            AXIS_recompute},
-                                 shared[] = {AXIS_workers, AXIS_parallelism};
+                                 shared[] = {AXIS_workers, AXIS_parallelism, AXIS_servers};
     int count = 0;
     for (size_t i = 0; point->fusion[0] && i < sizeof ours / sizeof *ours; i++)
         count += add_axis(point, ours[i], &out[count]);

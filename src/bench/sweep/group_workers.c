@@ -96,6 +96,8 @@ const char *group_workers_differ(const struct contender *contender)
     const struct recipe_step *step = &contender->workload->task->step;
     if (point_workers(point) == 1 || point_is(point, CHOICE_parallelism_model))
         return NULL;
+    if (point_is(point, CHOICE_parallelism_async_server))
+        return "gradients are applied as they come, so one worker computes something else";
     for (int32_t p = 0; p < step->count; p++)
         for (int32_t o = 0; o < step->programs[p]->op_count; o++)
             if (step->programs[p]->ops[o].kind == OP_batch_norm)
@@ -116,6 +118,10 @@ size_t group_workers_meters(struct contender *contender, struct record_meter *ro
     rows[count++] = (struct record_meter){"communicate_exposed", traffic.exposed_ns, NULL};
     rows[count++] = (struct record_meter){"communicate_hidden", traffic.hidden_ns, NULL};
     rows[count++] = (struct record_meter){"sent_bytes", traffic.sent_bytes, NULL};
+    if (traffic.staleness >= 0) {
+        rows[count++] = (struct record_meter){"staleness", traffic.staleness, NULL};
+        rows[count++] = (struct record_meter){"staleness_most", traffic.staleness_most, NULL};
+    }
     if (record->time_ns.mean > traffic.exposed_ns) /* both are means of what was run */
         rows[count++] = (struct record_meter){"worker_compute",
                                               record->time_ns.mean - traffic.exposed_ns, NULL};

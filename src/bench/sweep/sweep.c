@@ -18,7 +18,7 @@ enum { WORKERS_MOST = 256 };
 static const enum axis_index interleaved[] = {
     AXIS_framework,   AXIS_backend, AXIS_threads,   AXIS_affinity, AXIS_isa,
     AXIS_fusion,      AXIS_data,    AXIS_ingestion, AXIS_through,  AXIS_workers,
-    AXIS_parallelism, AXIS_scaling, AXIS_recompute};
+    AXIS_parallelism, AXIS_servers, AXIS_scaling,   AXIS_recompute};
 
 static bool sweep_interleaves(int axis)
 {

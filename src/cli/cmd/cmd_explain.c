@@ -288,9 +288,10 @@ static enum status settle_split(const struct cli *cli, struct explain_flags *fla
     const struct args *args = &cmd_explain.args;
     struct split_flags *split = &flags->split;
     const struct sharing_flags *said = &split->said;
-    if (!split->workers && (said->parallelism || said->schedule || said->micros || said->copies))
-        FAIL(STATUS_INPUT, "--parallelism, --pipeline, --micro-batches and --copies are for "
-                           "several workers: --workers 4");
+    if (!split->workers &&
+        (said->parallelism || said->schedule || said->micros || said->copies || said->servers))
+        FAIL(STATUS_INPUT, "--parallelism, --pipeline, --micro-batches, --copies and --servers are "
+                           "for several workers: --workers 4");
     if (!split->workers)
         return STATUS_OK;
     if (!args_given(args, &cli->found, "phase"))
@@ -351,10 +352,12 @@ static const struct arg rows[] = {
     {ARG_NAMED("workers", struct explain_flags, split.workers), "N",
      "show how N workers share out a training", ARG_FROM(1, 1024)},
     {ARG_NAMED("parallelism", struct explain_flags, split.said.parallelism), "NAME",
-     "pipeline: a stage of the layers each; model: a part of each layer; data: a part of each batch; "
-     "data-model, data-pipeline: both (pipeline)"},
+     "how they share it: data, model, pipeline, data-model, data-pipeline, server, async-server "
+     "(pipeline)"},
     {ARG_NAMED("copies", struct explain_flags, split.said.copies), "N",
      "with data-model, data-pipeline: copies of the network (as many as may be)", ARG_FROM(2, 512)},
+    {ARG_NAMED("servers", struct explain_flags, split.said.servers), "N",
+     "how many of them keep and update the parameters (1)", ARG_FROM(1, 1023)},
     {ARG_NAMED("pipeline", struct explain_flags, split.said.schedule), "NAME",
      "order of a pipeline's turns: 1f1b, or gpipe: all forwards first (1f1b)"},
     {ARG_NAMED("micro-batches", struct explain_flags, split.said.micros), "N",

@@ -64,7 +64,7 @@ static enum status run_curve(struct simulated *simulated, const struct lists *li
                                         .schedule = simulated->pipeline,
                                         .micros = simulated->micros};
     TRY(sharing_read(&flags, PARALLEL_DATA, &simulated->sharing));
-    if (simulated->sharing.copied)
+    if (simulated->sharing.copied || simulated->sharing.servers)
         FAIL(STATUS_INPUT, "--parallelism: found %s, expected data, model or pipeline",
              flags.parallelism);
     simulated->weak = strcmp(lists->scaling.values[scaling], choice_name(CHOICE_scaling_weak)) == 0;

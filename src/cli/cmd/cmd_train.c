@@ -264,6 +264,9 @@ static enum status finish(struct training *training)
 {
     const struct prony_progress *progress = &training->progress;
     struct prony_score test;
+    double stale, stalest;
+    if (prony_staleness(training->network, &stale, &stalest))
+        printf("gradients were %.3g updates stale on average, at most %.0f\n", stale, stalest);
     if (progress->best_epoch)
         printf("best after epoch %" PRId64 ": held-out loss %.4g\n", progress->best_epoch,
                progress->best_loss);
@@ -444,6 +447,7 @@ static enum status run_worker(const struct worker *worker, void *context)
     struct prony_data *data = NULL;
     enum status status = STATUS_OK;
     const bool automatic = text_equal(flags->network, "mlp:auto");
+    TRY(sharing_check_servers(&flags->sharing, worker->size));
     TRY(cli_unit(cli, flags->unit, &flags->options.backend)); /* CUDA does not outlive a fork */
     if (worker->size > 1 && !flags->options.threads)
         flags->options.threads = worker_threads(worker->local);
@@ -465,22 +469,6 @@ done:
     return status;
 }
 
-/* A worker that was lost took the others with it, but not what was saved. */
-static enum status tell_lost(const struct train_flags *flags, enum status status)
-{
-    struct text command = {0};
-    char why[400];
-    if ((status != STATUS_DEVICE && status != STATUS_TIMEOUT) || flags->workers < 2 ||
-        !flags->out || access(flags->out, R_OK) != 0)
-        return status;
-    snprintf(why, sizeof why, "%s", status_message());
-    train_flags_resume(flags, &command);
-    status_fail(status, __FILE__, __LINE__, "%s. To go on from what was saved: %s", why,
-                text_of(&command));
-    text_free(&command);
-    return status;
-}
-
 static enum status run_train(struct cli *cli, void *given)
 {
     struct train_flags *flags = given;
@@ -494,7 +482,7 @@ static enum status run_train(struct cli *cli, void *given)
     flags->data_options.drop_rows = flags->drop_rows;
     flags->data_options.memory_bytes = (uint64_t)(flags->memory * 1e6);
     TRY(train_flags_check(cli, flags));
-    return tell_lost(
+    return train_flags_lost(
         flags, workers_run(cli->folder, flags->workers, flags->worker_patience, run_worker, &work));
 }
 
@@ -533,12 +521,15 @@ static const struct arg rows[] = {
      "keep fewer activations and compute the others again: less memory, the same results"},
     {AT(workers), "N", "train by N processes here (1; under mpirun its ranks)", ARG_FROM(1, 256)},
     {AT(parallelism), "NAME",
-     "data: a part of each batch for every worker; model: a part of each layer; pipeline: some of "
-     "the layers; data-model, data-pipeline: both (data)"},
+     "how workers share the training: data, model, pipeline, data-model, data-pipeline, server, "
+     "async-server (data)"},
     {AT(copies), "N",
      "with data-model, data-pipeline: copies of the network, each for as many workers (as many as "
      "may be)",
      ARG_FROM(2, 128)},
+    {AT(servers), "N",
+     "how many workers keep and update the parameters, in the place of learning (1)",
+     ARG_FROM(1, 255)},
     {ARG_NAMED("micro-batches", struct train_flags, micro_batches), "N",
      "into which a pipeline cuts every batch (up to four for each worker)", ARG_FROM(1, 1e6)},
     {ARG_NAMED("pipeline", struct train_flags, pipeline), "NAME",

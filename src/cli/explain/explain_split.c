@@ -7,7 +7,6 @@
 #include "cli/table/wrap.h"
 #include "record/record.h"
 #include "train/workers/pipeline.h"
-#include "train/workers/sharing.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -361,6 +360,8 @@ enum status explain_split(struct explained *explained, const struct split_flags 
     switch (flags->sharing.parallelism) {
     case PARALLEL_MODEL: return explain_model(explained, flags, as_json, out);
     case PARALLEL_DATA: return explain_data(explained, flags, as_json, out);
+    case PARALLEL_SERVER:
+    case PARALLEL_ASYNC_SERVER: return explain_server(explained, flags, as_json, out);
     default: return explain_pipeline(explained, flags, as_json, out);
     }
 }

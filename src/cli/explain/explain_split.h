@@ -24,6 +24,8 @@ enum status explain_split(struct explained *explained, const struct split_flags 
 /* The same of one way alone; a schedule and micro-batches are a pipeline's. */
 enum status explain_model(struct explained *explained, const struct split_flags *flags,
                           bool as_json, struct text *out);
+enum status explain_server(struct explained *explained, const struct split_flags *flags,
+                           bool as_json, struct text *out);
 enum status explain_data(struct explained *explained, const struct split_flags *flags, bool as_json,
                          struct text *out);
 

@@ -4,7 +4,9 @@
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Is it one of the settings that a training keeps from its beginning to its end? */
 static bool is_kept(const char *name)
@@ -46,7 +48,8 @@ static enum status read_sharing(struct train_flags *flags)
     const struct sharing_flags said = {.parallelism = flags->parallelism,
                                        .schedule = flags->pipeline,
                                        .micros = flags->micro_batches,
-                                       .copies = flags->copies};
+                                       .copies = flags->copies,
+                                       .servers = flags->servers};
     TRY(sharing_read(&said, PARALLEL_DATA, sharing));
     sharing->sync_norm = flags->sync_norm;
     sharing->average = flags->average_every;
@@ -59,9 +62,7 @@ static enum status read_sharing(struct train_flags *flags)
         FAIL(STATUS_INPUT, "--average-every: found --parallelism %s, expected data",
              flags->parallelism);
     if (flags->sync_norm)
-        FAIL(STATUS_INPUT,
-             "--sync-norm: found --parallelism %s, expected data: others see more "
-             "than a worker's own samples",
+        FAIL(STATUS_INPUT, "--sync-norm: found --parallelism %s, expected data",
              flags->parallelism);
     if (text_equal(flags->options.precision, "fp16"))
         FAIL(STATUS_INPUT,
@@ -142,6 +143,8 @@ static void add_how(const struct train_flags *flags, struct text *out)
     add_flag(out, "parallelism", flags->parallelism);
     if (flags->copies)
         text_printf(out, " --copies %d", flags->copies);
+    if (flags->servers)
+        text_printf(out, " --servers %d", flags->servers);
     add_flag(out, "pipeline", flags->pipeline);
     if (flags->micro_batches)
         text_printf(out, " --micro-batches %" PRId64, flags->micro_batches);
@@ -159,4 +162,19 @@ void train_flags_resume(const struct train_flags *flags, struct text *out)
     text_printf(out, "prony train %s %s", flags->network, flags->data);
     add_how(flags, out); /* what the data was read with must be said again */
     text_printf(out, " --resume %s --out %s", flags->out, flags->out);
+}
+
+enum status train_flags_lost(const struct train_flags *flags, enum status status)
+{
+    struct text command = {0};
+    char why[400];
+    if ((status != STATUS_DEVICE && status != STATUS_TIMEOUT) || flags->workers < 2 ||
+        !flags->out || access(flags->out, R_OK) != 0)
+        return status;
+    snprintf(why, sizeof why, "%s", status_message());
+    train_flags_resume(flags, &command);
+    status_fail(status, __FILE__, __LINE__, "%s. To go on from what was saved: %s", why,
+                text_of(&command));
+    text_free(&command);
+    return status;
 }

@@ -14,7 +14,7 @@ struct train_flags {
     double memory;
     const char *until, *out, *curve, *store, *unit, *shape;
     bool numbers, classes, drop_rows, sync_norm, recompute;
-    int32_t workers, copies;
+    int32_t workers, copies, servers;
     const char *parallelism, *pipeline;
     int64_t micro_batches;
     int32_t average_every;
@@ -30,5 +30,7 @@ enum status train_flags_check(const struct cli *cli, struct train_flags *flags);
 /* The command that goes on with what was saved: "prony train small iris --resume FILE --out FILE".
  */
 void train_flags_resume(const struct train_flags *flags, struct text *out);
+/* A worker that was lost took the others with it, but not what was saved: adds how to go on. */
+enum status train_flags_lost(const struct train_flags *flags, enum status status);
 
 #endif

@@ -141,13 +141,23 @@ static enum status look_twice(struct comm *comm, int rank, uint64_t waited_ns)
     return active ? STATUS_OK : look_around(comm, rank, waited_ns);
 }
 
-static enum status await(struct comm *comm, const struct comm_transfer *transfer)
+/* The first of them that is done, or `count`. */
+static int find_done(struct comm_transfer *const *any, int count)
+{
+    int i = 0;
+    while (i < count && !any[i]->done)
+        i++;
+    return i;
+}
+
+/* Until one of them is done. */
+static enum status await(struct comm *comm, struct comm_transfer *const *any, int count)
 {
     uint64_t since = 0, looked = 0;
-    while (!transfer->done) {
+    while (find_done(any, count) == count) {
         bool active = false;
         TRY(advance_all(comm, &active));
-        if (active || transfer->done) {
+        if (active) {
             since = 0;
             continue;
         }
@@ -155,7 +165,7 @@ static enum status await(struct comm *comm, const struct comm_transfer *transfer
         if (!since)
             since = looked = now;
         if (now - looked >= LOOK_NS || now - since > comm->patience_ns) {
-            TRY(look_twice(comm, transfer->peer, now - since));
+            TRY(look_twice(comm, any[0]->peer, now - since));
             looked = now;
         }
         comm->transport->rest(comm, LOOK_NS);
@@ -167,7 +177,17 @@ enum status comm_finish(struct comm *comm, struct comm_transfer *transfer)
 {
     if (comm->broken)
         return fail_again(comm);
-    enum status status = await(comm, transfer);
+    enum status status = await(comm, &transfer, 1);
+    return status == STATUS_OK ? status : comm_break(comm, status);
+}
+
+enum status comm_finish_any(struct comm *comm, struct comm_transfer *const *any, int count,
+                            int *which)
+{
+    if (comm->broken)
+        return fail_again(comm);
+    enum status status = await(comm, any, count);
+    *which = find_done(any, count);
     return status == STATUS_OK ? status : comm_break(comm, status);
 }
 

@@ -1,6 +1,8 @@
 /* message.c: see message.h. */
 #include "core/comm/message.h"
 
+#include "core/comm/comm_inside.h"
+
 #include "base/clock.h"
 
 #include <string.h>
@@ -27,13 +29,35 @@ static void finish(struct message *message)
     note_wait(message->all, start_ns);
 }
 
+static int peer_of(const struct message *message)
+{
+    return message->peer == COMM_TURN ? *message->all->turn : message->peer;
+}
+
+/* What is of no samples is not looked at: it may be no number. */
+static void weigh(const struct message *message)
+{
+    const double share = message->of ? (double)message->samples / message->of : 1;
+    const size_t count = message->bytes / dtype_bytes(message->dtype);
+    float *singles = (float *)(void *)message->staged;
+    double *doubles = (double *)(void *)message->staged;
+    if (share <= 0)
+        memset(message->staged, 0, message->bytes);
+    for (size_t i = 0; message->of && share < 1 && i < count; i++)
+        if (message->dtype == DTYPE_F64)
+            doubles[i] *= share;
+        else
+            singles[i] *= (float)share;
+}
+
 void message_send(struct message *message, const void *data)
 {
     finish(message);
     if (message->all->failed != STATUS_OK)
         return;
     memcpy(message->staged, data, message->bytes);
-    comm_begin_send(message->all->comm, message->peer, message->staged, message->bytes,
+    weigh(message);
+    comm_begin_send(message->all->comm, peer_of(message), message->staged, message->bytes,
                     &message->transfer);
     message->under_way = true;
     if (message->all->traffic)
@@ -45,17 +69,37 @@ void message_receive(struct message *message, void *data)
     struct messages *all = message->all;
     const uint64_t start_ns = clock_ns();
     if (all->failed == STATUS_OK)
-        note(all, comm_receive(all->comm, message->peer, data, message->bytes));
+        note(all, comm_receive(all->comm, peer_of(message), data, message->bytes));
+    note_wait(all, start_ns);
+}
+
+void message_receive_add(struct message *message, void *data)
+{
+    struct messages *all = message->all;
+    struct comm_transfer transfer;
+    const uint64_t start_ns = clock_ns();
+    if (all->failed == STATUS_OK) {
+        comm_begin_add(all->comm, peer_of(message), data, message->bytes, message->dtype,
+                       &transfer);
+        note(all, comm_finish(all->comm, &transfer));
+    }
     note_wait(all, start_ns);
 }
 
 static bool is_message(const struct op *op)
 {
-    return op->kind == OP_send || op->kind == OP_receive;
+    return op->kind == OP_send || op->kind == OP_receive || op->kind == OP_receive_add;
+}
+
+int message_peer(const struct op *op)
+{
+    return op->kind == OP_send      ? op->attr.send.peer
+           : op->kind == OP_receive ? op->attr.receive.peer
+                                    : op->attr.receive_add.peer;
 }
 
 enum status messages_make(struct messages *messages, struct arena *arena,
-                          const struct program *program, int slots)
+                          const struct program *program, int slots, const int64_t *counts)
 {
     const size_t ops = (size_t)program->op_count;
     bool any = false;
@@ -74,10 +118,16 @@ enum status messages_make(struct messages *messages, struct arena *arena,
         message->all = messages;
         if (!is_message(op))
             continue;
-        message->peer = op->kind == OP_send ? op->attr.send.peer : op->attr.receive.peer;
-        message->bytes = (size_t)program->tensors[program->operands[op->first]].bytes;
-        if (op->kind == OP_send)
-            NEED(message->staged = arena_alloc(arena, message->bytes));
+        const struct tensor *tensor = &program->tensors[program->operands[op->first]];
+        message->peer = message_peer(op);
+        message->dtype = tensor->dtype;
+        message->bytes =
+            counts ? (size_t)counts[op->first] * dtype_bytes(tensor->dtype) : (size_t)tensor->bytes;
+        if (op->kind != OP_send)
+            continue;
+        message->samples = op->attr.send.samples;
+        message->of = op->attr.send.of;
+        NEED(message->staged = arena_alloc(arena, message->bytes));
     }
     return STATUS_OK;
 }

@@ -40,4 +40,8 @@ enum status pipeline_play(enum pipeline_schedule schedule, int32_t stages, int32
                           const double *forward_s, const double *backward_s, double *step_s,
                           double *bubble);
 
+/* Gives each of `count` groups in a row its stage: each stage has at least one group, and its
+ * groups follow each other. The largest sum of costs is as small as can be. */
+enum status pipeline_balance(const double *costs, int32_t count, int32_t stages, int32_t *stage_of);
+
 #endif

@@ -54,6 +54,7 @@ static bool speaks(enum op_kind kind)
     case OP_store:
     case OP_send:
     case OP_receive:
+    case OP_receive_add:
     case OP_all_reduce:
     case OP_wait: return true;
     default: return false;

@@ -1,10 +1,10 @@
 /* split_pipeline.c: the layers in the order of the program are units; each op belongs to one. Units
- * that share something cannot be cut apart; the others are cut into stages (split_balance.h), and
+ * that share something cannot be cut apart; the others are cut into stages (pipeline_table.h), and
  * each stage's program is written from its ops, with a receive for each tensor of another stage at
  * the beginning of a part and a send behind the op that wrote it. */
 #include "core/pass/split_pipeline.h"
 
-#include "core/pass/split_balance.h"
+#include "core/pass/pipeline_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -248,7 +248,7 @@ static enum status cut_stages(struct cut *cut)
     if (cut->options->as)
         place_groups(cut, stage_of_group);
     else
-        TRY(split_balance(costs, count, stages, stage_of_group));
+        TRY(pipeline_balance(costs, count, stages, stage_of_group));
     for (int32_t u = 0; u < cut->unit_count; u++)
         cut->units[u].stage = stage_of_group[cut->units[u].stage];
     return STATUS_OK;

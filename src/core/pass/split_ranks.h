@@ -21,6 +21,7 @@ struct split_rank {
     struct program *program;
     struct params params;      /* bare, unless values were asked for (own) */
     struct rank_slice *slices; /* per entry of `params` */
+    bool copies;               /* others have all of it, and newer: it gives nothing back */
 };
 
 struct split_ranks {

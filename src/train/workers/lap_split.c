@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "core/pass/split_data.h"
 #include "core/pass/split_model.h"
+#include "core/pass/split_server.h"
 
 #include <string.h>
 
@@ -43,6 +44,11 @@ enum status lap_split_compile(struct lap *lap, struct leg *leg, const struct net
              "%s: found a recipe of several programs, expected one program: --parallelism data "
              "shares out the others",
              network->name);
+    if (sharing_serves(&lap->sharing) && rbm_chains(network, params) >= 0)
+        FAIL(STATUS_INPUT,
+             "%s: found chains of samples, which no server has, expected a recipe without: "
+             "--parallelism data",
+             network->name);
     return STATUS_OK;
 }
 
@@ -64,19 +70,40 @@ static enum status check_alike(const struct lap *lap, const struct leg *leg)
     return STATUS_OK;
 }
 
+static bool is_async(const struct lap *lap)
+{
+    return lap->sharing.parallelism == PARALLEL_ASYNC_SERVER && lap->sharing.comm;
+}
+
+/* A part of the weights each, or a parameter server. */
+static enum status split_program(const struct lap *lap, const struct leg *leg,
+                                 const struct params *params, struct split_ranks *split)
+{
+    const struct program *program = leg->step.programs[0];
+    const int32_t own = leg == &lap->legs[0] ? lap->copy->rank : -1;
+    const struct model_options options = {.ranks = lap->copy->size, .own = own};
+    const struct server_options serving = {.ranks = lap->copy->size,
+                                           .servers = lap->sharing.servers,
+                                           .own = own,
+                                           .samples = (int32_t)leg->counted,
+                                           .of = (int32_t)leg->all,
+                                           .alone = is_async(lap)};
+    return sharing_serves(&lap->sharing) ? split_server(program, params, &serving, split)
+                                         : split_model(program, params, &options, split);
+}
+
 static enum status prepare_model(struct lap *lap, struct leg *leg, const struct params *params,
                                  const struct data_share *share)
 {
     const bool first = leg == &lap->legs[0];
     struct split_ranks split;
-    const struct model_options options = {.ranks = lap->copy->size,
-                                          .own = first ? lap->copy->rank : -1};
     const struct plan_options plan = {.slots = 1,
                                       .comm = lap->copy,
                                       .across = lap->across,
                                       .queue = lap->queue,
-                                      .traffic = lap->sharing.traffic};
-    TRY(split_model(leg->step.programs[0], params, &options, &split));
+                                      .traffic = lap->sharing.traffic,
+                                      .turn = &lap->turns.now};
+    TRY(split_program(lap, leg, params, &split));
     enum status status =
         lap->across ? split_rank_share(&split.ranks[lap->copy->rank], share) : STATUS_OK;
     if (status == STATUS_OK)
@@ -145,6 +172,8 @@ enum status lap_split_prepare(struct lap *lap, const struct params *params)
                                         .device = lap->engine->device,
                                         .recompute = lap->engine->recompute};
     TRY(open_groups(lap));
+    if (is_async(lap))
+        TRY(turns_open(&lap->turns, lap->sharing.comm, sharing_samples(&lap->sharing)));
     for (int i = 0; i < LAP_LEGS; i++) {
         struct leg *leg = &lap->legs[i];
         if (!leg->step.count)
@@ -171,15 +200,59 @@ void lap_split_close(struct lap *lap)
         comm_close(lap->copy);
     lap->queue = NULL;
     lap->copy = lap->across = NULL;
+    turns_close(&lap->turns);
 }
 
-enum status lap_split_run(const struct leg *leg, int64_t steps)
+/* Serves workers as they come, each as often as it has steps with samples. */
+static enum status serve(struct lap *lap, const struct leg *leg, int64_t steps)
+{
+    const struct backend *backend = lap->split_engine.backend;
+    const int workers = sharing_samples(&lap->sharing);
+    bool any = true;
+    for (int worker = 0; worker < workers; worker++) {
+        int64_t from, to;
+        data_share_range(leg->all, worker, workers, &from, &to);
+        turns_expect(&lap->turns, worker, to > from ? steps : 0);
+    }
+    while (any) {
+        TRY(turns_take(&lap->turns, &any));
+        if (!any)
+            break;
+        TRY(backend->run(leg->split.rank.plan, PARTS_ALL, 0, 1));
+        TRY(backend->sync(leg->split.rank.plan));
+    }
+    return STATUS_OK;
+}
+
+enum status lap_split_add_stale(struct lap *lap)
+{
+    struct comm *comm = lap->sharing.comm;
+    const struct staleness *own = &lap->turns.stale;
+    if (!is_async(lap))
+        return STATUS_OK;
+    double sums[] = {own->updates, own->sum};
+    TRY(comm_all_reduce(comm, sums, 2, DTYPE_F64));
+    lap->stale.updates = sums[0];
+    lap->stale.sum = sums[1];
+    for (int server = 1; server <= lap->sharing.servers; server++) {
+        double there = own->most;
+        TRY(comm_broadcast(comm, comm->size - server, &there, sizeof there));
+        lap->stale.most = there > lap->stale.most ? there : lap->stale.most;
+    }
+    return STATUS_OK;
+}
+
+enum status lap_split_run(struct lap *lap, const struct leg *leg, int64_t steps)
 {
     const struct rank_plan *rank = &leg->split.rank;
     const struct backend *backend = rank->engine->backend;
     struct pipeline *pipeline = (struct pipeline *)(uintptr_t)&leg->split;
     if (leg->split.turns)
         return pipeline_run(pipeline, steps);
+    if (is_async(lap) && lap->sharing.comm->rank >= sharing_samples(&lap->sharing))
+        return serve(lap, leg, steps);
+    if (is_async(lap) && !leg->counted)
+        return STATUS_OK;
     TRY(backend->run(rank->plan, PARTS_ALL, 0, steps));
     return backend->sync(rank->plan);
 }
@@ -187,7 +260,7 @@ enum status lap_split_run(const struct leg *leg, int64_t steps)
 bool lap_split_tells(const struct lap *lap, const struct leg *leg)
 {
     return program_find(leg->split.rank.program, ROLE_OUTPUT, "loss") >= 0 &&
-           (lap->sharing.parallelism == PARALLEL_PIPELINE || lap->copy->rank == 0);
+           (lap->sharing.parallelism != PARALLEL_MODEL || lap->copy->rank == 0);
 }
 
 void lap_split_give_up(struct lap *lap)
@@ -224,6 +297,8 @@ enum status lap_split_gather(struct lap *lap, struct params *params, bool for_al
     else
         params_drop(&rank->own->params);
     params->control = rank->own->params.control;
+    if (sharing_serves(&lap->sharing)) /* a server has done all updates */
+        TRY(comm_broadcast(comm, comm->size - 1, &params->control, sizeof params->control));
     for (int32_t e = 0; for_all && comm && e < params->count; e++) {
         const struct entry *entry = &params->entries[e];
         if (entry->role == ROLE_PARAM || entry->role == ROLE_STATISTIC)

@@ -13,7 +13,9 @@ enum status lap_split_compile(struct lap *lap, struct leg *leg, const struct net
 enum status lap_split_prepare(struct lap *lap, const struct params *params);
 void lap_split_close(struct lap *lap);
 
-enum status lap_split_run(const struct leg *leg, int64_t steps);
+enum status lap_split_run(struct lap *lap, const struct leg *leg, int64_t steps);
+/* Brings lap->stale up to date, on all workers. */
+enum status lap_split_add_stale(struct lap *lap);
 /* Does this worker tell the loss of the lap? One of them does. */
 bool lap_split_tells(const struct lap *lap, const struct leg *leg);
 /* Drops the values of the whole until they are gathered, where ranks have all of them. */

@@ -145,6 +145,10 @@ static enum status receive_rank(const struct split_rank *from, int number, struc
 enum status rank_plan_gather(struct rank_plan *rank, struct comm *comm, struct params *whole)
 {
     struct params *own = &rank->own->params;
+    if (comm && comm->rank && rank->own->copies) {
+        params_drop(own);
+        return STATUS_OK;
+    }
     if (comm && comm->rank) {
         for (int32_t e = 0; e < own->count; e++)
             TRY(comm_send(comm, 0, params_data(own, e), (size_t)own->entries[e].bytes));
@@ -154,6 +158,7 @@ enum status rank_plan_gather(struct rank_plan *rank, struct comm *comm, struct p
     split_rank_give(rank->own, whole);
     params_drop(own);
     for (int number = 1; comm && number < comm->size; number++)
-        TRY(receive_rank(&rank->split.ranks[number], number, comm, whole));
+        if (!rank->split.ranks[number].copies)
+            TRY(receive_rank(&rank->split.ranks[number], number, comm, whole));
     return STATUS_OK;
 }

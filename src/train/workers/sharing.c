@@ -13,6 +13,8 @@ static const struct {
     {"pipeline", PARALLEL_PIPELINE, false},
     {"data-model", PARALLEL_MODEL, true},
     {"data-pipeline", PARALLEL_PIPELINE, true},
+    {"server", PARALLEL_SERVER, false},
+    {"async-server", PARALLEL_ASYNC_SERVER, false},
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
@@ -32,7 +34,9 @@ void sharing_tell(const struct sharing *sharing, int micros, struct text *out)
         text_printf(out, "pipeline of %d micro-batches, %s", micros,
                     pipeline_schedule_name(sharing->schedule));
     else
-        text_printf(out, "%s parallel", sharing_name(sharing));
+        text_printf(out, sharing->servers ? "%s" : "%s parallel", sharing_name(sharing));
+    if (sharing->servers > 1)
+        text_printf(out, ", %d of them serve", sharing->servers);
     if (sharing->average == 1)
         text_add(out, ", the mean of parameters after every step");
     else if (sharing->average)
@@ -48,7 +52,8 @@ static enum status read_parallelism(const char *text, struct sharing *out)
             return STATUS_OK;
         }
     FAIL(STATUS_INPUT,
-         "--parallelism: found '%s', expected data, model, pipeline, data-model or data-pipeline",
+         "--parallelism: found '%s', expected data, model, pipeline, data-model, data-pipeline, "
+         "server or async-server",
          text);
 }
 
@@ -64,10 +69,16 @@ enum status sharing_read(const struct sharing_flags *flags, enum parallelism usu
     if (!out->copied && flags->copies)
         FAIL(STATUS_INPUT, "--copies: found --parallelism %s, expected data-model or data-pipeline",
              sharing_name(out));
+    const bool serves =
+        out->parallelism == PARALLEL_SERVER || out->parallelism == PARALLEL_ASYNC_SERVER;
+    if (flags->servers && !serves)
+        FAIL(STATUS_INPUT, "--servers: found --parallelism %s, expected server or async-server",
+             sharing_name(out));
     if (flags->schedule)
         TRY(pipeline_schedule_read(flags->schedule, &out->schedule));
     out->micros = (int32_t)flags->micros;
     out->copies = (int32_t)flags->copies;
+    out->servers = !serves ? 0 : flags->servers ? (int32_t)flags->servers : 1;
     return STATUS_OK;
 }
 
@@ -104,6 +115,12 @@ int sharing_copy(const struct sharing *sharing)
     return sharing->comm ? sharing->comm->rank / sharing_parts(sharing) : 0;
 }
 
+int sharing_samples(const struct sharing *sharing)
+{
+    return sharing_serves(sharing) ? sharing->comm->size - sharing->servers
+                                   : sharing_copies(sharing);
+}
+
 enum status sharing_check(const struct sharing *sharing, int workers, const char *name,
                           int64_t batch)
 {
@@ -127,5 +144,17 @@ enum status sharing_check(const struct sharing *sharing, int workers, const char
              "%s: found batches of %lld samples and %d copies of the network, expected as many "
              "samples for each: --batch %lld",
              name, (long long)batch, copies, (long long)(batch / copies + 1) * copies);
+    return STATUS_OK;
+}
+
+enum status sharing_check_servers(const struct sharing *sharing, int workers)
+{
+    if (sharing->servers && sharing->servers >= workers)
+        FAIL(STATUS_INPUT,
+             "--parallelism %s: found %d %s, expected at least %d, since %d of them %s: "
+             "--workers %d",
+             sharing_name(sharing), workers, workers == 1 ? "worker" : "workers",
+             sharing->servers + 1, sharing->servers, sharing->servers == 1 ? "serves" : "serve",
+             sharing->servers + 1);
     return STATUS_OK;
 }

@@ -74,3 +74,8 @@ KERNEL(receive)
 {
     message_receive(call->message, call->data[AT_receive_x]);
 }
+
+KERNEL(receive_add)
+{
+    message_receive_add(call->message, call->data[AT_receive_add_x]);
+}

@@ -23,6 +23,12 @@ static const struct kernel exchange_rows[] = {
     ROW(all_reduce, DTYPE_F64, ref_all_reduce_f64),
     ROW(wait, DTYPE_F32, ref_wait_f32),
     ROW(wait, DTYPE_F64, ref_wait_f64),
+    ROW(send, DTYPE_F32, ref_send_f32),
+    ROW(send, DTYPE_F64, ref_send_f64),
+    ROW(receive, DTYPE_F32, ref_receive_f32),
+    ROW(receive, DTYPE_F64, ref_receive_f64),
+    ROW(receive_add, DTYPE_F32, ref_receive_add_f32),
+    ROW(receive_add, DTYPE_F64, ref_receive_add_f64),
 #undef ROW
 };
 

@@ -9,7 +9,7 @@ enum { STAGED_ALIGN = 64 };
 static bool communicates(const struct op *op)
 {
     return op->kind == OP_all_reduce || op->kind == OP_wait || op->kind == OP_send ||
-           op->kind == OP_receive;
+           op->kind == OP_receive || op->kind == OP_receive_add;
 }
 
 static uint64_t operand_bytes(const struct program *program, const struct op *op, int32_t i)
@@ -86,7 +86,8 @@ enum status cuda_exchange_open(struct plan *plan, const struct plan_options *opt
     bool any = false, sends = false;
     for (int32_t o = 0; o < program->op_count; o++) {
         any = any || communicates(&program->ops[o]);
-        sends = sends || program->ops[o].kind == OP_send || program->ops[o].kind == OP_receive;
+        sends = sends || program->ops[o].kind == OP_send || program->ops[o].kind == OP_receive ||
+                program->ops[o].kind == OP_receive_add;
     }
     if (!any || plan->dry)
         return STATUS_OK;
@@ -96,8 +97,9 @@ enum status cuda_exchange_open(struct plan *plan, const struct plan_options *opt
              "another precision, such as bf16",
              program->name);
     exchange->messages.comm = options->comm;
+    exchange->messages.turn = options->turn;
     TRY(exchange_open(&exchange->sums, program, options, &plan->arena));
-    TRY(messages_make(&exchange->messages, &plan->arena, program, plan->copies));
+    TRY(messages_make(&exchange->messages, &plan->arena, program, plan->copies, NULL));
     if (!sends)
         TRY(nccl_join(plan->instance->device, options->comm, &nccl));
     return place_talks(plan, nccl);

@@ -45,6 +45,12 @@ static void CUDART_CB send_staged(void *argument)
     message_send(talk->message, talk->staged);
 }
 
+static void CUDART_CB add_staged(void *argument)
+{
+    struct talk *talk = (struct talk *)argument;
+    message_receive_add(talk->message, talk->staged);
+}
+
 static void CUDART_CB receive_staged(void *argument)
 {
     struct talk *talk = (struct talk *)argument;
@@ -112,6 +118,16 @@ void launch_send(const struct call *call, struct queue *queue)
     enqueue_copy(queue, call->talk ? call->talk->staged : NULL, call_reals(call, AT_send_x),
                  call_tensor(call, AT_send_x)->bytes);
     enqueue_host(queue, send_staged, call->talk);
+}
+
+/* The sum is the host's: the staged copy goes back. */
+void launch_receive_add(const struct call *call, struct queue *queue)
+{
+    char *staged = call->talk ? call->talk->staged : NULL;
+    const uint64_t bytes = call_tensor(call, AT_receive_add_x)->bytes;
+    enqueue_copy(queue, staged, call_reals(call, AT_receive_add_x), bytes);
+    enqueue_host(queue, add_staged, call->talk);
+    enqueue_copy(queue, call_reals(call, AT_receive_add_x), staged, bytes);
 }
 
 void launch_receive(const struct call *call, struct queue *queue)
