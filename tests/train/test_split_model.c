@@ -198,6 +198,9 @@ TEST(pairs_of_weights_are_shared_out)
                3,
                "conv1.weight/0:2 conv1.bias/0:2 batch_norm1.scale/0:2 batch_norm1.shift/0:2 "
                "dense1.weight/0:8 ");
+    /* Rows of a table, of which ranks give 0 where they have none. */
+    check_axes("input 6 tokens=9\nembedding 4\nflatten\ndense 3\nloss mse\n", 2,
+               "embedding1.weight/0:4 ");
     /* Dropout draws by the place, softmax is over all features, one weight has no partner. */
     check_axes("input 5\ndense 8\ndropout 0.5\ndense 4\nsoftmax\ndense 2\nloss mse\n", 2, "");
     /* Fewer features than ranks. */

@@ -19,8 +19,8 @@ static int32_t find_beginning(const struct placing *placing, int32_t root)
         const int32_t y = op->outputs ? op_output(program, op, 0) : -1;
         if (op->part != PART_FORWARD || y < 0 || program_root(program, y) != root)
             continue;
-        if (place_begin(placing, o))
-            return placing->begins[o] ? -1 : o;
+        if (place_begin(placing, o)) /* of a gather the result is whole */
+            return placing->begins[o] || op->kind == OP_gather ? -1 : o;
         const int32_t x = op->inputs ? op_input(program, op, 0) : -1;
         root = x < 0 ? -1 : program_root(program, x);
     }
@@ -126,6 +126,23 @@ static void write_reductions(struct model_writer *writer, int32_t o)
     }
 }
 
+/* Of a table of which the rank has some rows: which. */
+static void name_rows(const struct model_writer *writer, const struct op *from, struct op *op)
+{
+    const struct program *program = writer->placing->program;
+    const int32_t table =
+        op_operand(program, from, from->kind == OP_gather ? AT_gather_table : AT_scatter_dtable);
+    struct tensor_slice rows;
+    if (!slice(writer, table, &rows) || rows.axis != 1) /* [n, rows, features] */
+        return;
+    if (op->kind == OP_scatter) {
+        op->attr.scatter.from = (int32_t)rows.from;
+        return;
+    }
+    op->attr.gather.from = (int32_t)rows.from;
+    op->attr.gather.rows = (int32_t)program->tensors[table].shape.dim[1];
+}
+
 static enum status write_rank(const struct placing *placing, const struct params *params,
                               int32_t number, struct split_ranks *out)
 {
@@ -139,6 +156,8 @@ static enum status write_rank(const struct placing *placing, const struct params
     for (int32_t o = 0; o < program->op_count; o++) {
         write_reductions(&writer, o);
         struct op *op = rank_op(&writer.rank, &program->ops[o]);
+        if (op->kind == OP_gather || op->kind == OP_scatter)
+            name_rows(&writer, &program->ops[o], op);
         /* A bias is added once. */
         for (int32_t i = 2; placing->summed[o] && number && i < op->inputs; i++)
             if (writer.rank.draft.status == STATUS_OK)

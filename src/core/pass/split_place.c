@@ -319,6 +319,31 @@ static bool begin_group(const struct placing *placing, int32_t o, struct sharing
     return sharing->any = true;
 }
 
+/* A result of which each rank has some places already, as of a table's rows, says what is shared
+ * where no input has that dimension. */
+static void take_output(const struct placing *placing, struct sharing *sharing, int32_t operand)
+{
+    const struct op *op = sharing->op;
+    const struct tensor *own = operand_of(placing, op, operand);
+    const struct place *place =
+        own ? place_at(placing, op_operand(placing->program, op, operand)) : NULL;
+    char symbol[SYMBOL];
+    if (!place || place->kind != PLACE_SHARED)
+        return;
+    const int32_t axis = axis_of(place, &own->shape);
+    if (axis < 0 || !find_symbol(op, operand, axis, symbol) ||
+        !is_listed(rows[op->kind].shared, symbol))
+        return;
+    for (int32_t i = 0; i < op->inputs; i++)
+        if (operand_of(placing, op, i) &&
+            find_axis(op, i, &operand_of(placing, op, i)->shape, symbol) >= 0)
+            return;
+    memcpy(sharing->symbol, symbol, sizeof symbol);
+    sharing->group = place->group;
+    sharing->inside = place->outer / before_axis(&own->shape, axis);
+    sharing->any = true;
+}
+
 static bool place_op(struct placing *placing, int32_t o)
 {
     const struct op *op = &placing->program->ops[o];
@@ -333,6 +358,8 @@ static bool place_op(struct placing *placing, int32_t o)
     }
     if (placing->begins[o] && !begin_group(placing, o, &sharing))
         return false;
+    for (int32_t i = 0; i < op->outputs && !sharing.any; i++)
+        take_output(placing, &sharing, op->inputs + i);
     const struct share_row *row = &rows[op->kind];
     const bool summed = sharing.any && is_listed(row->summed, sharing.symbol);
     const bool known = !sharing.any || summed || is_listed(row->shared, sharing.symbol);
@@ -379,16 +406,21 @@ const char *place_begin(const struct placing *placing, int32_t o)
 {
     const struct program *program = placing->program;
     const struct op *op = &program->ops[o];
-    if (op->part != PART_FORWARD || (op->kind != OP_dense && op->kind != OP_conv))
+    const bool gathers = op->kind == OP_gather;
+    if (op->part != PART_FORWARD || (op->kind != OP_dense && op->kind != OP_conv && !gathers))
         return NULL;
-    const int32_t w = op_input(program, op, 1); /* of both */
-    return program->tensors[program_root(program, w)].role == ROLE_PARAM ? "o" : NULL;
+    const int32_t w = op_input(program, op, gathers ? AT_gather_table : 1); /* of both others */
+    if (program->tensors[program_root(program, w)].role != ROLE_PARAM)
+        return NULL;
+    return gathers ? "v" : "o";
 }
 
 int64_t place_units(const struct placing *placing, int32_t o)
 {
     const struct program *program = placing->program;
     const struct op *op = &program->ops[o];
+    if (op->kind == OP_gather)
+        return program->tensors[op_input(program, op, AT_gather_table)].shape.dim[1];
     const struct shape *w = &program->tensors[op_input(program, op, 1)].shape;
     return op->kind == OP_dense ? w->dim[1] : w->dim[0];
 }

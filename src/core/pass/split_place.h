@@ -48,7 +48,8 @@ enum status placing_begin(struct placing *placing, const struct program *program
 bool placing_run(struct placing *placing);
 void placing_free(struct placing *placing);
 
-/* The symbol by which the result of such an op can begin a group; NULL: it cannot. */
+/* The symbol by which a group can begin with such an op: of its result, or of the rows of its
+ * table; NULL: none can. */
 const char *place_begin(const struct placing *placing, int32_t op);
 /* The units of a group that begins with this op: the places of that dimension. */
 int64_t place_units(const struct placing *placing, int32_t op);

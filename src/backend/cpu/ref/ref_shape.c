@@ -117,13 +117,14 @@ KERNEL(gather)
     real *y = reals(call, AT_gather_y);
     int64_t rows = dim(call, AT_gather_table, 1), width = dim(call, AT_gather_table, 2),
             picks = dim(call, AT_gather_index, 1);
+    const int64_t all = call->op->attr.gather.rows ? call->op->attr.gather.rows : rows;
     for (int64_t n = 0; n < dim(call, AT_gather_table, 0); n++)
         for (int64_t m = 0; m < picks; m++, y += width) {
-            int32_t row = index[n * picks + m];
+            const int64_t number = index[n * picks + m], row = number - call->op->attr.gather.from;
+            const real other = number >= 0 && number < all ? 0 : (real)NAN;
             bool there = row >= 0 && row < rows;
             for (int64_t d = 0; d < width; d++)
-                y[d] =
-                    there ? reals(call, AT_gather_table)[(n * rows + row) * width + d] : (real)NAN;
+                y[d] = there ? reals(call, AT_gather_table)[(n * rows + row) * width + d] : other;
         }
 }
 
@@ -139,7 +140,7 @@ KERNEL(scatter)
         memset(dtable, 0, bytes_of(count(call, AT_scatter_dtable)));
     for (int64_t n = 0; n < dim(call, AT_scatter_index, 0); n++)
         for (int64_t m = 0; m < picks; m++, dy += width) {
-            int32_t row = index[n * picks + m];
+            int64_t row = (int64_t)index[n * picks + m] - call->op->attr.scatter.from;
             bool there = row >= 0 && row < rows;
             for (int64_t d = 0; there && d < width; d++)
                 dtable[(n * rows + row) * width + d] += dy[d];

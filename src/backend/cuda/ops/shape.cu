@@ -96,15 +96,25 @@ void launch_slice_grad(const struct call *call, struct queue *queue)
 /* Rows of n tables picked by number. */
 struct picks {
     const int32_t *index;       /* [n, picks] */
-    int64_t rows, width, picks; /* tables are [n, rows, width] */
-    __device__ bool there(int64_t pick) const
-    {
-        return index[pick] >= 0 && index[pick] < rows;
-    }
-    /* Where the row of this pick begins, pick counting over all tables. */
+    int64_t rows, width, picks; /* tables are [n, rows, width], and have … */
+    int64_t from, all;          /* … the rows from this one on, of so many */
     __device__ int64_t row(int64_t pick) const
     {
-        return (pick / picks * rows + index[pick]) * width;
+        return index[pick] - from;
+    }
+    __device__ bool there(int64_t pick) const
+    {
+        return row(pick) >= 0 && row(pick) < rows;
+    }
+    /* Of a row that is not there. */
+    __device__ float other(int64_t pick) const
+    {
+        return index[pick] >= 0 && index[pick] < all ? 0.0f : NAN;
+    }
+    /* Where the row of this pick begins, pick counting over all tables. */
+    __device__ int64_t place(int64_t pick) const
+    {
+        return (pick / picks * rows + row(pick)) * width;
     }
 };
 
@@ -113,16 +123,20 @@ static __global__ void gather_each(int64_t count, struct picks picks, const floa
     FOR_EACH(at, count)
     {
         const int64_t pick = at / picks.width;
-        y[at] = picks.there(pick) ? table[picks.row(pick) + at % picks.width] : NAN;
+        y[at] = picks.there(pick) ? table[picks.place(pick) + at % picks.width] : picks.other(pick);
     }
 }
 
 void launch_gather(const struct call *call, struct queue *queue)
 {
     const int64_t count = call_count(call, AT_gather_y);
-    const struct picks picks = {
-        call_integers(call, AT_gather_index), call_dim(call, AT_gather_table, 1),
-        call_dim(call, AT_gather_table, 2), call_dim(call, AT_gather_index, 1)};
+    const struct picks picks = {call_integers(call, AT_gather_index),
+                                call_dim(call, AT_gather_table, 1),
+                                call_dim(call, AT_gather_table, 2),
+                                call_dim(call, AT_gather_index, 1),
+                                call->op->attr.gather.from,
+                                call->op->attr.gather.rows ? call->op->attr.gather.rows
+                                                           : call_dim(call, AT_gather_table, 1)};
     enqueue(queue, gather_each, dim3(blocks_striding(count)), dim3(THREADS), count, picks,
             (const float *)call_reals(call, AT_gather_table), call_reals(call, AT_gather_y));
 }
@@ -145,7 +159,7 @@ static __device__ int32_t picks_found(const struct picks &picks, int64_t first, 
 #pragma unroll
     for (int i = 0; i < SCATTER_EACH; i++) {
         const int64_t pick = first + i * THREADS + threadIdx.x;
-        const int64_t row = pick < last ? picks.index[pick] : -1;
+        const int64_t row = pick < last ? picks.row(pick) : -1;
         hits[i] = __ballot_sync(UINT32_MAX, row >= from && row < to);
         if (lane == 0)
             counts[i * (THREADS / 32) + warp] = __popc(hits[i]);
@@ -187,7 +201,7 @@ static __global__ void __launch_bounds__(THREADS)
         const int32_t found = picks_found(picks, first, last, from, to, list);
         for (int64_t d = threadIdx.x; d < width; d += THREADS)
             for (int32_t i = 0; i < found; i++)
-                table[picks.index[list[i]] * width + d] += dy[list[i] * width + d];
+                table[picks.row(list[i]) * width + d] += dy[list[i] * width + d];
         __syncthreads();
     }
 }
@@ -197,7 +211,8 @@ void launch_scatter(const struct call *call, struct queue *queue)
     enum { BLOCKS = TARGET_MULTIPROCESSORS * 8 }; /* wanted */
     const struct picks picks = {
         call_integers(call, AT_scatter_index), call_dim(call, AT_scatter_dtable, 1),
-        call_dim(call, AT_scatter_dtable, 2), call_dim(call, AT_scatter_index, 1)};
+        call_dim(call, AT_scatter_dtable, 2),  call_dim(call, AT_scatter_index, 1),
+        call->op->attr.scatter.from,           0};
     const int64_t n = call_dim(call, AT_scatter_dtable, 0),
                   each = (picks.rows * n + BLOCKS - 1) / BLOCKS;
     const struct share share = {(int32_t)blocks_for(picks.rows, each), (int32_t)each};

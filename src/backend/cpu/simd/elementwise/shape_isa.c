@@ -243,13 +243,14 @@ static void items_gather(const struct call *call, int64_t from, int64_t to)
     const int32_t *index = call->data[AT_gather_index];
     int64_t rows = dim(call, AT_gather_table, 1), width = dim(call, AT_gather_table, 2),
             picks = dim(call, AT_gather_index, 1);
+    const int64_t all = call->op->attr.gather.rows ? call->op->attr.gather.rows : rows;
     for (int64_t at = from; at < to; at++) {
-        int64_t row = index[at];
+        int64_t row = (int64_t)index[at] - call->op->attr.gather.from;
         float *y = floats(call, AT_gather_y) + at * width;
         if (row >= 0 && row < rows)
             copy_span(y, floats(call, AT_gather_table) + (at / picks * rows + row) * width, width);
         else
-            fill_span(y, NAN, width);
+            fill_span(y, index[at] >= 0 && index[at] < all ? 0 : NAN, width);
     }
 }
 
@@ -264,10 +265,11 @@ static void items_scatter(const struct call *call, int64_t from, int64_t to)
         fill_span(floats(call, AT_scatter_dtable) + from * width, 0, (to - from) * width);
     EACH_STRETCH(s, from, to, rows)
     for (int64_t m = s.row * picks; m < (s.row + 1) * picks; m++) {
-        if (index[m] < s.place || index[m] >= s.place + s.count)
+        const int64_t row = (int64_t)index[m] - call->op->attr.scatter.from;
+        if (row < s.place || row >= s.place + s.count)
             continue;
         const float *dy = floats(call, AT_scatter_dy) + m * width;
-        float *sum = floats(call, AT_scatter_dtable) + (s.row * rows + index[m]) * width;
+        float *sum = floats(call, AT_scatter_dtable) + (s.row * rows + row) * width;
         for (int64_t d = 0; d < width; d += VEC_LANES) {
             int64_t left = width - d;
             vec_store_part(
