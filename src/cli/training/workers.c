@@ -165,12 +165,17 @@ static int local_place(const struct comm *comm)
     return place < 0 ? comm->rank : place;
 }
 
+/* Launchers end all when one fails: the first speaks before. */
+static _Noreturn void end_behind_first(int code)
+{
+    clock_sleep_ns(1000000000);
+    _exit(code);
+}
+
 void worker_silent(const struct launcher *launcher)
 {
-    if (launcher->rank == 0)
-        return;
-    clock_sleep_ns(1000000000); /* launchers end all when one fails: the first speaks before */
-    _exit(2);
+    if (launcher->rank > 0)
+        end_behind_first(2);
 }
 
 /* Builds may compute, and say to each other, something else. */
@@ -216,7 +221,7 @@ static enum status run_there(const char *folder, const struct launcher *launcher
         comm_abandon(comm, status);
     comm_close(comm);
     if (status != STATUS_OK && told)
-        _exit(1);
+        end_behind_first(1);
     return status;
 }
 
