@@ -157,6 +157,7 @@ export const overviewTests = {
     const page = await openPage(browser, await address, "/");
     assert.equal(await page.$(".overview-machine .badge"), null);
     assert.equal(await page.getAttribute(".overview-machine strong", "title"), "box");
+    await page.waitForSelector("#machine optgroup", { state: "attached" });
     const groups = await page.$$eval("#machine optgroup", (all) => all.map(({ label }) => label));
     assert.deepEqual(groups, ["Your machines", "Measured elsewhere (shipped with prony)"]);
     const marked = await page.$$eval("#machine optgroup:last-child option", (all) =>

@@ -36,8 +36,8 @@ static void check_print(enum table_format format, const char *expected)
 #define SAID                                                                                       \
     "framework prony, model small, phase training, precision fp32, data synthetic, "               \
     "ingestion resident, unit cpu, threads 1, affinity none, workers 1, nodes 1, "                 \
-    "parallelism data, scaling weak, optimiser sgd, scenario iterate, fusion on, pages 2m, "       \
-    "caches warm, check none\n\n"
+    "parallelism data, servers 1, scaling weak, optimiser sgd, scenario iterate, fusion on, "      \
+    "pages 2m, caches warm, check none\n\n"
 
 TEST(hides_what_does_not_vary)
 {
