@@ -162,3 +162,4 @@ try {
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
+process.exit(); // a guide that a failed test has left would keep this one waiting
