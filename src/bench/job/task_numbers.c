@@ -193,13 +193,22 @@ static void task_fit_norm(struct task *task, int32_t v, double size)
         variance[i] *= (float)size;
 }
 
+/* The mean square of an operand; 1 of one that is left out. */
+static double task_size_of(const struct program *program, const struct op *op, int32_t operand,
+                           const double *sizes)
+{
+    const int32_t tensor = operand < op->inputs ? op_input(program, op, operand) : -1;
+    return tensor >= 0 ? sizes[program_root(program, tensor)] : 1;
+}
+
 /* The mean square of what the op makes, from those of its operands: roughly, for random weights. */
 static double task_fit_op(struct task *task, const struct program *program, const struct op *op,
                           const double *sizes)
 {
     static const double NORMED = 3.3; /* task_vary's scales and shifts */
-    const double size = op->inputs ? sizes[program_root(program, op_input(program, op, 0))] : 1;
-    const int32_t w = op->inputs > 1 ? program->tensors[op_input(program, op, 1)].entry : -1;
+    const double size = task_size_of(program, op, 0, sizes);
+    const int32_t second = op->inputs > 1 ? op_input(program, op, 1) : -1;
+    const int32_t w = second >= 0 ? program->tensors[second].entry : -1;
     switch (op->kind) {
     case OP_conv: return task_fit_conv(task, w, size);
     case OP_dense: return task_fit_dense(task, w, size);
@@ -210,7 +219,7 @@ static double task_fit_op(struct task *task, const struct program *program, cons
         return NORMED;
     case OP_batch_norm: return NORMED;
     case OP_activate: return size / 2; /* as relu does */
-    case OP_add: return size + sizes[program_root(program, op_input(program, op, 1))];
+    case OP_add: return size + task_size_of(program, op, 1, sizes);
     default: return size;
     }
 }
