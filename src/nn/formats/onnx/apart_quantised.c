@@ -42,7 +42,8 @@ static char *add(struct taking *to, const char *op, char *const *inputs, size_t 
     onnx__node_proto__init(node);
     node->name = to->from->name && *to->from->name ? to->from->name : to->from->output[0];
     node->op_type = (char *)(uintptr_t)op;
-    memcpy(names, inputs, count * sizeof *names);
+    if (count)
+        memcpy(names, inputs, count * sizeof *names);
     names[INPUTS_MOST] = output;
     node->input = names;
     node->n_input = count;
